@@ -1,0 +1,1 @@
+"""Headsmith forges attention heads that provably run your algorithm."""
