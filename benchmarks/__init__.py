@@ -1,0 +1,1 @@
+"""Benchmarks: ``make bench`` prints one table per file ``bench_*.py``."""

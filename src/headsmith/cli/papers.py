@@ -1,0 +1,93 @@
+"""``headsmith papers`` and ``headsmith errata``: the papers' claims, run and judged."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Preset(StrEnum):
+    smoke = "smoke"
+    full = "full"
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``papers`` (list, run, where) and ``errata``."""
+    group = typer.Typer(help="The papers' experiments: list them, run them, find a statement's code.")
+    group.callback(invoke_without_command=True)(overview)
+    group.command("list")(list_experiments)
+    group.command("run")(run)
+    group.command("where")(where)
+    app.add_typer(group, name="papers")
+    app.command("errata")(errata)
+
+
+def overview(context: typer.Context) -> None:
+    """The papers' experiments: list them, run them, find a statement's code."""
+    if context.invoked_subcommand is None:
+        list_experiments()
+
+
+def list_experiments() -> None:
+    """List the papers and the experiments."""
+    from rich.console import Console
+
+    from headsmith.papers import load
+    from headsmith.papers.printed import PAPERS
+    from headsmith.papers.registry import registry
+    from headsmith.views.tables import Table
+
+    load()
+    rows = [
+        (e.id, "; ".join(claim.text for claim in e.claims), e.where or None, list(e.presets))
+        for e in registry.experiments.values()
+    ]
+    console = Console()
+    console.print(Table("Papers", ("id", "title"), list(PAPERS.items())).rich())
+    console.print(Table("Experiments", ("id", "claim", "statement", "presets"), rows).rich())
+
+
+def run(
+    id: Annotated[str, typer.Argument(metavar="ID", help="An experiment, as 'headsmith papers' lists it.")],
+    preset: Annotated[Preset, typer.Option(help="How much of it to run.")] = Preset.smoke,
+    out: Annotated[Path, typer.Option(help="The folder for results.")] = Path("out"),
+) -> None:
+    """Run an experiment, or continue one that was interrupted."""
+    from rich.console import Console
+
+    from headsmith.papers.registry import run_experiment
+
+    result = run_experiment(id, preset.value, out)
+    console = Console()
+    console.print(result.table().rich())
+    console.print(result.claims().rich())
+    took = f"{result.seconds:.1f} s" if result.fresh else "finished earlier, read back"
+    console.print(f"{result.folder} ({took})", highlight=False, soft_wrap=True)
+
+
+def where(
+    statement: Annotated[str, typer.Argument(help="As the paper names it: 'Thm 3.4', 'Lemma F.1'.")],
+) -> None:
+    """Name the files that hold a statement of a paper."""
+    from rich.console import Console
+
+    from headsmith.papers.index import where as find
+    from headsmith.views.tables import Table
+
+    rows = [(p.statement, p.paper or None, f"headsmith/{p.file}:{p.line}", p.object) for p in find(statement)]
+    Console().print(Table("", ("statement", "paper", "file", "object"), rows).rich())
+
+
+def errata(
+    paper: Annotated[str | None, typer.Argument(help="Only this paper's.")] = None,
+) -> None:
+    """Run every printed statement that fails beside its repair; exit 1 if one of them is not confirmed."""
+    from rich.console import Console
+
+    from headsmith.papers.errata import errata_table, run_errata
+
+    findings = run_errata(paper)
+    Console().print(errata_table(findings).rich())
+    if not all(finding.confirmed for finding in findings):
+        raise typer.Exit(1)

@@ -1,0 +1,163 @@
+"""The fewest keys: climb until a head meets eps, then come down while the work lasts.
+
+The climb tries growing numbers of keys from a few starts each and skips the rungs that the last error rules
+out; the way down bisects between the last failure and the success, then takes off one key at a time, from
+all starts and from the success with two keys merged.  If no head of up to 64 moved keys succeeds, grids with
+solved values only are tried up to 450 keys.  Work is counted, not timed: the same question has the same
+answer on every machine, however busy.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from headsmith.heads.descent import ITERATIONS, Fit, Work, descend, fitted, misfit
+from headsmith.heads.fit import BUDGET, Outcome, constant, finish, grown, shrunk, starts, trial
+from headsmith.heads.keys import Keys, from_anchors
+from headsmith.heads.problem import Function, Problem
+from headsmith.heads.starts import Segments, anchors, few_grids
+from headsmith.heads.table import Table, Unreached
+
+__all__ = ["Table", "Unreached", "search"]
+
+RUNGS = (2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64)
+STILL = (40, 57, 80, 113, 160, 226, 320, 450)
+
+
+def search(
+    f: Function,
+    lo: float,
+    hi: float,
+    eps: float,
+    *,
+    kinks: Sequence[float] = (),
+    cap: float | None = None,
+    dtype: str = "float64",
+    least: int = 1,
+    effort: float = 1.0,
+    margin: float = 0.97,
+) -> Table:
+    """phi(z) = sum_j softmax_j(a_j z + b_j) g_j with sup |phi - f| <= margin eps on [lo, hi], few keys.
+
+    cap bounds |g| in multiples of max|f|; `least` is the smallest number of keys to consider; `effort`
+    scales the work (1 is about a second).  Raises Unreached when no head is found.
+
+    >>> len(search(lambda x: x * x, -2, 2, 1e-6))
+    3
+    """
+    problem = Problem(f, lo, hi, eps, kinks, cap, dtype, margin)
+    flat = constant(problem)
+    if least <= 1 and problem.accepts(flat):
+        return flat
+    return _Search(problem, flat, least, effort).run()
+
+
+class _Search:
+    def __init__(self, problem: Problem, flat: Table, least: int, effort: float) -> None:
+        self.problem, self.least, self.effort = problem, max(least, 2), effort
+        self.closest = flat
+        self.segments = Segments(problem)
+        self.work = Work(BUDGET * effort)
+
+    def run(self) -> Table:
+        success = self._climb()
+        return self._still() if success is None else self._come_down(success)
+
+    def _try(self, beginnings: Iterator[Keys], iterations: int = ITERATIONS) -> Outcome:
+        outcome = trial(self.problem, beginnings, self.work, iterations)
+        table = outcome.closest
+        if table is not None:
+            self._note(table)
+            if (
+                outcome.accepted is None
+                and table.error < self.problem.margin * self.problem.eps < table.total
+            ):
+                self.problem.calm()
+        return outcome
+
+    def _note(self, table: Table) -> None:
+        self.closest = min(self.closest, table, key=lambda t: t.total)
+
+    def _first_rung(self) -> float:
+        """A third to half of the keys that a grid which stays put would need."""
+        for count in RUNGS[3:]:
+            tries = few_grids(self.problem, count)
+            if min(misfit(self.problem, keys, self.work) for keys in tries) < self.problem.eps:
+                return count / 3 if count <= 25 else count / 2
+        return RUNGS[-1] / 2
+
+    def _climb(self) -> Outcome | None:
+        bottom = max(self.least, self.segments.least)
+        floor = float(bottom)
+        first = bottom if self.segments.gates else self._first_rung()
+        last: Fit | None = None
+        for count in sorted({*RUNGS, self.least, self.segments.least}):
+            if count < floor or count > RUNGS[-1] or (4 < count < first) or self.work.left < 0:
+                continue
+            outcome = self._try(self._climbing(count, last), 250 if count <= 16 else 120)
+            if outcome.accepted is not None:
+                return outcome
+            if outcome.fit is not None:
+                last = outcome.fit
+                floor = count + np.log10(max(last.worst / self.problem.eps, 1.0)) / 3
+        if last is not None:
+            self._note(finish(self.problem, last, self.work))
+        return None
+
+    def _climbing(self, count: int, last: Fit | None) -> Iterator[Keys]:
+        """The few likeliest starts: fewer the larger the head, since the way down makes up for it."""
+        likely = starts(self.problem, self.segments, count, self.work, many=False)
+        few = 8 if count <= 4 else 4 if count <= 10 else 2
+        if count > 4 and last is not None and last.keys.number > 4:
+            yield from islice(likely, 1)
+            yield self._grow(last, count)
+        yield from islice(likely, few)
+
+    def _grow(self, last: Fit, count: int) -> Keys:
+        """Split the key at the worst point, settle a little, and again."""
+        while True:
+            keys = grown(self.problem, last)
+            if keys.number == count:
+                return keys
+            last = descend(self.problem, keys, self.work, 15)
+
+    def _come_down(self, success: Outcome) -> Table:
+        """Merge two keys of the success, else start afresh with one key fewer, as long as that works."""
+        while True:
+            assert success.fit is not None and success.accepted is not None
+            fewer = success.fit.keys.number - 1
+            if fewer < self.least or self.work.left < 0:
+                return success.accepted
+            outcome = self._try(self._fewer(success.fit))
+            if outcome.accepted is None:
+                return success.accepted
+            success = outcome
+
+    def _fewer(self, found: Fit) -> Iterator[Keys]:
+        yield from shrunk(self.problem, found.keys, self.work)
+        yield from starts(self.problem, self.segments, found.keys.number - 1, self.work, many=True)
+
+    def _still(self) -> Table:
+        """Keys that stay where a grid puts them: any size, no descent."""
+        problem, work = self.problem, Work(0.6 * BUDGET * self.effort)
+        for count in STILL:
+            if count < self.least:
+                continue
+            for even in (False, True):
+                for guards in (1, 2, 0, 4):
+                    for kappa in (0.1, 0.2, 0.3, 0.5):
+                        if work.left < 0:
+                            break
+                        keys = from_anchors(anchors(problem, count, guards, even), kappa)
+                        if misfit(problem, keys, work) > problem.eps:
+                            continue
+                        table = finish(problem, fitted(problem, keys, work), work)
+                        self._note(table)
+                        if problem.accepts(table):
+                            return table
+        best = self.closest
+        raise Unreached(
+            best,
+            f"the closest head found ({len(best)} keys) errs by {best.error:.2g}, rounding {best.noise:.2g}",
+        )

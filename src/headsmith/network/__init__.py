@@ -1,0 +1,29 @@
+"""Transformers whose weights are written down: layers, `Network`, and their files."""
+
+from headsmith.network.affine import Affine
+from headsmith.network.attention import Attention
+from headsmith.network.cost import Cost
+from headsmith.network.feedforward import FeedForward
+from headsmith.network.files import from_config, load_tensors, save_tensors
+from headsmith.network.layer import Layer
+from headsmith.network.maps import Dense, Map, Select, Sparse
+from headsmith.network.network import Network, rotation
+from headsmith.network.tokens import TokenMix
+
+__all__ = [
+    "Affine",
+    "Attention",
+    "Cost",
+    "Dense",
+    "FeedForward",
+    "Layer",
+    "Map",
+    "Network",
+    "Select",
+    "Sparse",
+    "TokenMix",
+    "from_config",
+    "load_tensors",
+    "rotation",
+    "save_tensors",
+]

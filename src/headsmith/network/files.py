@@ -1,0 +1,226 @@
+"""A network on disk: JSON for its shape, tensors for its numbers.
+
+`network.config()` holds no number of the construction except `scale`; `network.tensors()` holds all others.
+An independent checker can therefore re-derive every head from two plain objects. The schema, by example:
+
+    {"format": 1,
+     "tokens": ["input"],  "features": ["x", "one", "y"],
+     "variables": {"y": [1, 0, 2, 3]},                                    layer, token, start, stop
+     "layers": [
+      {"name": "lift", "kind": "affine", "map": MAP, "bias": [3], "source": null},    bias: shape or null
+      {"name": "head", "kind": "attention", "weights": "softmax", "scale": "0x1.0000000000000p+0",
+       "visible": "self",            or one word per head, or a 0/1 table (heads or 1, queries, keys)
+       "residual": true,
+       "memory": [2, 11, 7],         shape (tokens, features) or (heads, tokens, features), or null
+       "memory_mask": null,          or 0/1 rows (heads, tokens); 0 = that head lacks that token
+       "query": MAP, "key": MAP, "value": MAP, "output": MAP},
+      {"name": "mix", "kind": "tokens", "mix": MAP},
+      {"name": "mlp", "kind": "feedforward", "activation": "relu", "residual": true, "up": MAP, "down": MAP,
+       "up_bias": true, "down_bias": false}]}
+
+    MAP = {"kind": "select", "features": 7, "index": [[0, 1]]}     y[h][r] = x[index[h][r]], -1 gives 0
+        | {"kind": "sparse", "features": 7, "index": [[[0, 4]]]}   y[h][r] = sum_i coefficient[h][r][i] x[...]
+        | {"kind": "dense", "shape": [1, 2, 7]}                    y[h] = weight[h] x
+    (without the outer list, one map for all tokens instead of one per head)
+
+Tensor names are layer.part.tensor: "head.memory", "head.key.coefficient", "mlp.up.weight", "mlp.up_bias",
+"lift.bias". Head h scores the keys [data tokens | memory tokens] (for "self" and "none" heads the data part
+is the token itself, or hidden): score_j = scale * query_h(x) . key_h(y_j), and adds output_h(sum_j weight_j
+value_h(y_j)) to the stream.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headsmith.network.affine import Affine
+from headsmith.network.attention import Attention
+from headsmith.network.feedforward import FeedForward
+from headsmith.network.layer import Layer
+from headsmith.network.maps import Dense, Map, Select, Sparse
+from headsmith.network.network import Network
+from headsmith.network.tokens import TokenMix
+from headsmith.refusal import Refusal
+
+Config = Mapping[str, Any]
+
+
+class _Shelf:
+    """The tensors of a file, each handed out once, so that a missing or a spare one is noticed."""
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self.left = dict(tensors)
+        kinds = {tensor.dtype for tensor in self.left.values()}
+        if len(kinds) > 1 or not all(kind.is_floating_point for kind in kinds):
+            raise Refusal("the tensors of a network must all have one floating-point dtype.")
+
+    def take(self, name: str, shape: list[int] | None = None) -> Tensor:
+        tensor = self.left.pop(name, None)
+        if tensor is None:
+            raise Refusal(f"the network file lacks the tensor {name!r}.")
+        if shape is not None and list(tensor.shape) != shape:
+            raise Refusal(
+                f"the tensor {name!r} has shape {list(tensor.shape)}, but the network needs {shape}."
+            )
+        return tensor
+
+
+def from_config(config: Config, tensors: Mapping[str, Tensor]) -> Network:
+    """The network that `config()` and `tensors()` came from, bit for bit; anything malformed is refused."""
+    shelf = _Shelf(tensors)
+    try:
+        if config["format"] != 1:
+            raise Refusal(
+                f"network format {config['format']!r} is not known here; this version reads format 1."
+            )
+        layers = {
+            layer["name"]: _LAYERS[layer["kind"]](layer, layer["name"], shelf) for layer in config["layers"]
+        }
+        if len(layers) != len(config["layers"]):
+            raise Refusal("the network file names two layers alike.")
+        variables = {
+            name: (_integer(at), _integer(token), slice(_integer(start), _integer(stop)))
+            for name, (at, token, start, stop) in config["variables"].items()
+        }
+        network = Network(
+            layers, tokens=_names(config["tokens"]), features=_names(config["features"]), variables=variables
+        )
+    except Refusal:
+        raise
+    except KeyError as error:
+        raise Refusal(f"the network description lacks, or does not know, {error.args[0]!r}.") from None
+    except (TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError) as error:
+        raise Refusal(f"the network description is malformed ({error}).") from None
+    if shelf.left:
+        raise Refusal(f"the network file holds a tensor {min(shelf.left)!r} that no layer uses.")
+    return network
+
+
+def _map(config: Config, name: str, shelf: _Shelf) -> Map:
+    if config["kind"] == "dense":
+        return Dense(shelf.take(f"{name}.weight", config["shape"]))
+    index, features = _integers(config["index"]), _integer(config["features"])
+    if config["kind"] == "select":
+        return Select(index, features)
+    if config["kind"] == "sparse":
+        return Sparse(index, shelf.take(f"{name}.coefficient", list(index.shape)), features)
+    raise Refusal(f"no map is called {config['kind']!r}; there are select, sparse and dense.")
+
+
+def _affine(config: Config, name: str, shelf: _Shelf) -> Layer:
+    bias = None if config["bias"] is None else shelf.take(f"{name}.bias", config["bias"])
+    source = None if config["source"] is None else _integers(config["source"]).tolist()
+    return Affine(_map(config["map"], f"{name}.map", shelf), bias, source)
+
+
+def _attention(config: Config, name: str, shelf: _Shelf) -> Layer:
+    maps = [_map(config[part], f"{name}.{part}", shelf) for part in ("query", "key", "value", "output")]
+    mask = None if config["memory_mask"] is None else _bits(config["memory_mask"])
+    visible = config["visible"]
+    if isinstance(visible, list) and isinstance(visible[0], list):
+        visible = _bits(visible)
+    return Attention(
+        *maps,
+        visible=visible,
+        memory=None if config["memory"] is None else shelf.take(f"{name}.memory", config["memory"]),
+        memory_mask=mask,
+        weights=config["weights"],
+        scale=float.fromhex(config["scale"]),
+        residual=_flag(config["residual"]),
+    )
+
+
+def _tokens(config: Config, name: str, shelf: _Shelf) -> Layer:
+    return TokenMix(_map(config["mix"], f"{name}.mix", shelf))
+
+
+def _feedforward(config: Config, name: str, shelf: _Shelf) -> Layer:
+    up, down = (_map(config[part], f"{name}.{part}", shelf) for part in ("up", "down"))
+    bias = {part: shelf.take(f"{name}.{part}") for part in ("up_bias", "down_bias") if _flag(config[part])}
+    return FeedForward(up, down, **bias, activation=config["activation"], residual=_flag(config["residual"]))
+
+
+_LAYERS: dict[str, Callable[[Config, str, _Shelf], Layer]] = {
+    "affine": _affine,
+    "attention": _attention,
+    "tokens": _tokens,
+    "feedforward": _feedforward,
+}
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int:
+        raise Refusal(f"the network description has {value!r} where an integer belongs.")
+    return value
+
+
+def _integers(value: Any) -> Tensor:
+    table = torch.tensor(value)
+    if table.dtype != torch.int64:
+        raise Refusal("the network description has an index that is not a table of integers.")
+    return table
+
+
+def _bits(value: Any) -> Tensor:
+    table = _integers(value)
+    if not bool(((table == 0) | (table == 1)).all()):
+        raise Refusal("the network description has a mask with entries other than 0 and 1.")
+    return table.bool()
+
+
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise Refusal(f"the network description has {value!r} where true or false belongs.")
+    return value
+
+
+def _names(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise Refusal("the token and feature names of a network must be lists of strings.")
+    return value
+
+
+def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """Writes a safetensors file whole or not at all: a temporary file beside it, then one rename."""
+    from safetensors.torch import save
+
+    path = Path(path)
+    data = save(
+        {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()},
+        dict(metadata),
+    )
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """(tensors, metadata) of a safetensors file; a file that is none is refused."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise Refusal(f"{path} cannot be read: {error.strerror}.") from None
+    try:
+        tensors = load(data)
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise Refusal(f"{path} is not a safetensors file ({error}).") from None
+    return tensors, header.get("__metadata__", {})

@@ -1,0 +1,114 @@
+"""What every layer of a network is: a map on (batch..., tokens, features) that knows its sizes and its names.
+
+A layer can also say what it looks like from elsewhere: with textbook matrices (`dense`), in another basis of
+the residual stream (`rotated`), as JSON (`config`), and as a count of operations (`flops`). `Tap` is how a
+running network is read and patched: each layer hands its inner values, by TransformerLens name, to the tap it
+was called with. The silent tap hands them straight back, so an unobserved network does no extra tensor work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+Patch = Callable[[Tensor], Tensor | None]
+
+
+class Tap:
+    """tap(name, value) -> value, or what the patch for that name makes of it; `record` keeps what passed.
+
+    Values that have a heads axis are computed heads first; `heads` says where TransformerLens shows that axis
+    (-2 for q, k, v, z; -3 for scores and pattern), so patches see the familiar layout.
+    """
+
+    def __init__(
+        self,
+        patches: Mapping[str, Patch] | None = None,
+        record: dict[str, Tensor] | None = None,
+        prefix: str = "",
+    ) -> None:
+        self.patches, self.record, self.prefix = patches or {}, record, prefix
+
+    def within(self, prefix: str) -> Tap:
+        return self if self.silent else Tap(self.patches, self.record, prefix)
+
+    @property
+    def silent(self) -> bool:
+        return self.record is None and not self.patches
+
+    def wants(self, name: str) -> bool:
+        return self.record is not None or self.prefix + name in self.patches
+
+    def __call__(self, name: str, value: Tensor, heads: int | None = None) -> Tensor:
+        if not self.wants(name):
+            return value
+        shown = value if heads is None else value.movedim(0, heads)
+        patch = self.patches.get(self.prefix + name)
+        new = None if patch is None else patch(shown)
+        if self.record is not None:
+            self.record[self.prefix + name] = shown if new is None else new
+        if new is None:
+            return value
+        return new if heads is None else new.movedim(heads, 0)
+
+
+SILENT = Tap()
+
+
+class Layer(nn.Module):
+    """(batch..., tokens, width_in) -> (batch..., tokens_out(tokens), width_out)."""
+
+    kind: str
+    hook_names: tuple[str, ...] = ()
+
+    def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+        raise NotImplementedError
+
+    @property
+    def width_in(self) -> int | None:
+        """Features read; None = any."""
+        raise NotImplementedError
+
+    @property
+    def width_out(self) -> int | None:
+        """Features written; None = as many as come in."""
+        raise NotImplementedError
+
+    def tokens_out(self, tokens: int) -> int:
+        return tokens
+
+    def padding_out(self, padding: Tensor | None) -> Tensor | None:
+        """Which of the tokens that come out are padding."""
+        return padding
+
+    def dense(self, tokens: int) -> list[Layer]:
+        """Layers with textbook matrices that compute the same on sequences of `tokens` tokens."""
+        raise NotImplementedError
+
+    def rotated(self, before: Tensor | None, after: Tensor | None) -> Layer:
+        """The same layer, its input stream written as x before and its output stream as y after."""
+        raise NotImplementedError
+
+    def flops(self, tokens: int, width: int) -> int:
+        raise NotImplementedError
+
+    def dense_parameters(self, tokens: int, width: int) -> int:
+        """Numbers in the textbook form: every matrix written out."""
+        raise NotImplementedError
+
+    def unusual(self) -> str | None:
+        """Why a stock transformer has no such layer, if it has none."""
+        return None
+
+    def config(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """One line for the printed network."""
+        raise NotImplementedError
+
+
+def size(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.numel()

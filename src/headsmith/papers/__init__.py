@@ -1,0 +1,20 @@
+"""The five papers under test: experiments with verdicts, errata that run, and where each statement lives.
+
+An experiment states its claim as a predicate before it runs; an erratum runs what was printed beside what
+works. Both register themselves when their module is imported, and the modules are listed here, so that
+nothing is loaded before someone asks for it.
+"""
+
+from importlib import import_module
+
+EXPERIMENTS: tuple[str, ...] = ()
+"""Modules of this folder that register experiments."""
+
+ERRATA: tuple[str, ...] = ()
+"""Modules of this folder that register errata."""
+
+
+def load() -> None:
+    """Import every module that registers an experiment or an erratum."""
+    for module in (*EXPERIMENTS, *ERRATA):
+        import_module(f"headsmith.papers.{module}")

@@ -1,0 +1,22 @@
+"""The package's own experiments and errata."""
+
+import time
+
+import pytest
+
+import headsmith.papers
+from headsmith.papers.registry import registry
+
+headsmith.papers.load()
+
+
+@pytest.mark.parametrize("id", registry.experiments)
+def test_every_experiment_checks_itself_within_two_seconds(id):
+    start = time.process_time()
+    assert registry.find(id).self_check()
+    assert time.process_time() - start <= 2
+
+
+@pytest.mark.parametrize("id", registry.experiments)
+def test_every_experiment_has_both_presets(id):
+    assert {"smoke", "full"} <= set(registry.find(id).presets)

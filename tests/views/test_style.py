@@ -1,0 +1,32 @@
+import matplotlib
+
+from headsmith.views.style import PALETTE, figure, loglog, save
+
+
+def test_saved_figures_are_whole_png_files_with_the_same_bytes(tmp_path):
+    def draw(name):
+        fig, axes = figure(width=2, height=1.5)
+        loglog(axes, [1e-2, 1e-4, 0.0], [4, 9, 3], "keys")
+        axes.legend()
+        return save(fig, tmp_path / name).read_bytes()
+
+    first = draw("a.png")
+    assert first.startswith(b"\x89PNG") and first.endswith(b"IEND\xaeB`\x82")
+    assert draw("b.png") == first
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.png", "b.png"]
+
+
+def test_loglog_leaves_out_what_has_no_logarithm():
+    _, axes = figure()
+    loglog(axes, [1.0, 0.0, 10.0, 5.0], [2.0, 3.0, 4.0, -1.0])
+    [line] = axes.get_lines()
+    assert list(line.get_xdata()) == [1.0, 10.0] and list(line.get_ydata()) == [2.0, 4.0]
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    assert line.get_color() == PALETTE[0]
+
+
+def test_the_users_own_settings_stay(tmp_path):
+    before = dict(matplotlib.rcParams)
+    fig, _ = figure()
+    save(fig, tmp_path / "f.png")
+    assert dict(matplotlib.rcParams) == before
