@@ -92,6 +92,11 @@ def test_ranges_hold_every_value(f, lo, width, share):
     assert low - slack <= true <= high + slack
 
 
+def test_the_unknown_is_never_divided_away():
+    f = parse("x^2/((cos(x) - 1)/(x*sin(x)))^2")
+    assert f.range(-0.5, 1.5).contains(f.at(0.25))
+
+
 def test_ranges_are_tight_where_no_derivative_exists():
     assert parse("sqrt(x)").range(0, 2.0**-46).upper() < 1.001 * 2.0**-23
     small = parse("x*log(x)").range(0, 2.0**-40)

@@ -22,6 +22,7 @@ from headsmith.functions.jets import SPARE, branches, hull_of, jets, removable_i
 from headsmith.functions.shape import factors
 
 MINUS = arb(-1)
+UNKNOWN = arb("nan")  # unbounded or undefined; whatever is computed from it is unknown too
 
 
 def at(f: Expression, values: dict[str, Any], prec: int = 128) -> arb:
@@ -56,7 +57,7 @@ def _finite(value: arb) -> arb:
 
 
 def natural(f: Expression, values: dict[str, arb]) -> arb:
-    """f on balls, operation by operation, in the caller's precision; may be infinite."""
+    """f on balls, operation by operation, in the caller's precision; may be unknown."""
 
     def visit(node: Expression, known: dict[Expression, arb]) -> arb:
         kids = [known[child] for child in node.children]
@@ -67,6 +68,8 @@ def natural(f: Expression, values: dict[str, arb]) -> arb:
             return leaf(node)
         if op == "*":
             return product(node, known)
+        if not all(map(arb.is_finite, kids)):
+            return UNKNOWN
         if op == "/":
             return quotient(node, kids[0], kids[1], values)
         if op == "^":
@@ -93,7 +96,7 @@ def product(node: Expression, known: dict[Expression, arb]) -> arb:
             if part.op == "log" and (p := _exponent(other, part.children[0])) > 0:
                 rest = [known.get(x, MINUS) for x in parts if x is not part and x is not other]
                 return math.prod(rest, start=_power_log(known[part.children[0]], p))
-    return a * b
+    return UNKNOWN
 
 
 def _exponent(factor: Expression, base: Expression) -> Fraction:
@@ -108,8 +111,8 @@ def _exponent(factor: Expression, base: Expression) -> Fraction:
 
 def _power_log(t: arb, p: Fraction) -> arb:
     """t^p log t over t >= 0, with its limit 0 at 0."""
-    if t.upper() < 0:
-        return arb("nan")
+    if not t.is_finite() or t.upper() < 0:
+        return UNKNOWN
     exponent = arb(p.numerator) / p.denominator
     low, high = t.lower(), t.upper()
 
@@ -135,7 +138,7 @@ def quotient(node: Expression, u: arb, v: arb, values: dict[str, arb]) -> arb:
             reach = ball if ball.contains(root) else ball.union(arb(root))
             with suppress(Unresolved):
                 return hull_of([lanes[0][0] for lanes in branches(node, reach, root, arb(1), root)])
-    return arb(0, "inf")
+    return UNKNOWN
 
 
 def raised(node: Expression, u: arb, v: arb) -> arb:
@@ -143,28 +146,28 @@ def raised(node: Expression, u: arb, v: arb) -> arb:
     n = node.children[1].exact
     if n is not None and n.denominator == 1:
         if u.contains(0) and n < 0:
-            return arb(0, "inf")
+            return UNKNOWN
         if n % 2 == 0 and n > 0:
             return increasing(lambda t: series.power(t, int(n)), _abs(u))
         return increasing(lambda t: series.power(t, int(n)), u) if n > 0 else series.power(u, int(n))
     if u > 0:
         return (v * increasing(arb.log, u)).exp() if not v.is_exact() else increasing(lambda t: t**v, u)
     if u.upper() < 0 or not v > 0:
-        return arb("nan") if u.upper() < 0 else arb(0, "inf")
+        return UNKNOWN
     top = u.upper()
     return hull_of([arb(0), top ** v.lower(), top ** v.upper()]) if top > 0 else arb(0)
 
 
 def _sqrt(u: arb) -> arb:
     if u.upper() < 0:
-        return arb("nan")
+        return UNKNOWN
     return increasing(lambda t: t.sqrt() if t > 0 else arb(0), u)
 
 
 def _log(u: arb) -> arb:
     if u > 0:
         return increasing(arb.log, u)
-    return arb("nan") if u.upper() <= 0 else arb(0, "inf")
+    return UNKNOWN
 
 
 def _humped(function: Callable[[arb], arb], bottom: str, least: str) -> Callable[[arb], arb]:
@@ -185,7 +188,7 @@ def _abs(u: arb) -> arb:
 
 
 def _tan(u: arb) -> arb:
-    return increasing(arb.tan, u) if not u.cos().contains(0) and u.rad() < 2 else arb(0, "inf")
+    return increasing(arb.tan, u) if not u.cos().contains(0) and u.rad() < 2 else UNKNOWN
 
 
 def _sign(u: arb) -> arb:

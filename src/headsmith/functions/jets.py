@@ -144,8 +144,14 @@ def evaluate(f: Expression, starts: Lanes, choices: Choices) -> Lanes:
             return raise_to(node, *kids)
         return branch(node, kids, choices)
 
+    def checked(node: Expression, kids: list[Lanes]) -> Lanes:
+        lanes = visit(node, kids)
+        if not (lanes[0] if node.is_constant else lanes[0][0]).is_finite():
+            raise Unresolved("the formula is not finite on the cell")
+        return lanes
+
     try:
-        return f.fold(visit)
+        return f.fold(checked)
     except (ValueError, ZeroDivisionError) as error:
         raise Unresolved(str(error)) from error
 

@@ -165,8 +165,13 @@ def _move(triangle: Array, norms: Array, mu: float) -> Array:
     return move / norms if info == 0 else np.zeros(size)
 
 
-def descend(problem: Problem, keys: Keys, work: Work, iterations: int = ITERATIONS) -> Fit:
-    """Levenberg-Marquardt from these keys: the fit with the smallest maximal residual on the way."""
+def descend(
+    problem: Problem, keys: Keys, work: Work, iterations: int = ITERATIONS, patient: bool = False
+) -> Fit:
+    """Levenberg-Marquardt from these keys: the fit with the smallest maximal residual on the way.
+
+    Unless `patient`, it gives up where eps looks out of reach.
+    """
     eps = problem.eps
     fit = fitted(problem, keys, work)
     count, points = keys.number - 1, len(fit.z)
@@ -176,7 +181,7 @@ def descend(problem: Problem, keys: Keys, work: Work, iterations: int = ITERATIO
     for iteration in range(iterations):
         if best_worst < problem.goal * eps or work.left < 0:
             break
-        limit = PATIENCE.get(iteration)
+        limit = None if patient else PATIENCE.get(iteration)
         if limit is not None and (fit.cost / points) ** 0.5 > limit * eps:
             break
         work.step(points, keys.number)

@@ -16,7 +16,7 @@ from math import prod
 
 from flint import arb, fmpq
 
-from headsmith.functions import Expression
+from headsmith.functions import Expression, precision
 from headsmith.heads.gate import gate, line
 from headsmith.proof.statement import Head
 
@@ -36,6 +36,11 @@ class ExactTerms:
 
 def exact_terms(target: Expression) -> ExactTerms:
     """Split a formula of one variable at its plus signs into heads and a rest."""
+    with precision(128):
+        return _split(target)
+
+
+def _split(target: Expression) -> ExactTerms:
     found, bias, slope = ExactTerms(), arb(0), arb(0)
     for term in target.terms():
         factor, cores = _factors(term)

@@ -71,7 +71,7 @@ def starts(problem: Problem, segments: Segments, count: int, work: Work, many: b
     yield from plain(problem, count, draws)
 
 
-def shrunk(problem: Problem, keys: Keys, work: Work, keep: int = 3) -> list[Keys]:
+def shrunk(problem: Problem, keys: Keys, work: Work, keep: int) -> list[Keys]:
     """One key fewer: the merges that change the fit least."""
     tries = [merge(keys, k) for k in range(keys.number - 1)]
     return sorted(tries, key=lambda k: misfit(problem, k, work))[:keep]
@@ -87,13 +87,19 @@ def grown(problem: Problem, found: Fit) -> Keys:
     return split(found.keys, j, float(z[at]), width)
 
 
-def trial(problem: Problem, beginnings: Iterable[Keys], work: Work, iterations: int = ITERATIONS) -> Outcome:
+def trial(
+    problem: Problem,
+    beginnings: Iterable[Keys],
+    work: Work,
+    iterations: int = ITERATIONS,
+    patient: bool = False,
+) -> Outcome:
     """Descend from each start until one gives an acceptable table or the work is spent."""
     outcome = Outcome(None, None, None)
     for keys in beginnings:
         if work.left < 0:
             break
-        found = descend(problem, keys, work, iterations)
+        found = descend(problem, keys, work, iterations, patient)
         if outcome.fit is None or found.worst < outcome.fit.worst:
             outcome.fit = found
         if found.worst < 1.5 * problem.eps:
@@ -139,7 +145,7 @@ def fit(
     if keys == 1:
         return constant(problem)
     work = Work(BUDGET * effort)
-    outcome = trial(problem, starts(problem, Segments(problem), keys, work, many=True), work)
+    outcome = trial(problem, starts(problem, Segments(problem), keys, work, many=True), work, patient=True)
     if outcome.accepted is not None:
         return outcome.accepted
     assert outcome.fit is not None

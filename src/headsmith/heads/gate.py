@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from headsmith.functions import Expression, Unresolved
+from headsmith.functions import Expression, Unresolved, precision
 from headsmith.proof.statement import Head
 
 RELU_GAP = 0.2784645427610738  # max of t sigmoid(-t): Lambert's W(1/e)
@@ -92,5 +92,6 @@ def _affine_piece(target: Expression, a: float, b: float) -> tuple[float, float]
     if len(jets) != 1 or any(float(abs(c).upper()) > 1e-25 for c in jets[0].coefficients[2:]):
         return None
     level, tilt = jets[0].coefficients[:2]
-    slope = tilt / radius
-    return float(slope.mid()), float((level - slope * centre).mid())
+    with precision(128):
+        slope = tilt / radius
+        return float(slope.mid()), float((level - slope * centre).mid())

@@ -63,6 +63,8 @@ class Problem:
 
     def _pieces(self) -> Array:
         """The edges of the pieces, breadth first, one call of f per generation."""
+        if self.lo == self.hi:
+            return np.array([self.lo, self.hi])
         tolerance = max(min(self.eps, 2e-4 * self.half_range) / 4, 2.0**-50 * self.size)
         rng = np.random.default_rng(20)
         left, right = np.array([self.lo]), np.array([self.hi])
@@ -81,7 +83,7 @@ class Problem:
             y = self._sample(both.ravel()).reshape(both.shape)
             coefficients = y[:, : DEGREE + 1] @ _TO_COEFFICIENTS.T
             width = (right - left)[:, None]
-            x = np.where(width > 0, (2 * both - left[:, None] - right[:, None]) / width, 0.0)
+            x = (2 * both - left[:, None] - right[:, None]) / width
             follows = _clenshaw(x, coefficients)
             misses = np.abs(follows - y).max(axis=1)
             small = right - left <= 8 * np.spacing(np.maximum(np.abs(left), np.abs(right)))

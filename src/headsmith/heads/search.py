@@ -8,7 +8,7 @@ answer on every machine, however busy.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 
@@ -53,6 +53,11 @@ def search(
     return _Search(problem, flat, least, effort).run()
 
 
+def _iterations(count: int) -> int:
+    """Large heads are not polished: a key more or less matters little there, a step costs much."""
+    return ITERATIONS if count <= 16 else ITERATIONS // 2 if count <= 32 else ITERATIONS // 3
+
+
 class _Search:
     def __init__(self, problem: Problem, flat: Table, least: int, effort: float) -> None:
         self.problem, self.least, self.effort = problem, max(least, 2), effort
@@ -66,13 +71,10 @@ class _Search:
 
     def _try(self, beginnings: Iterator[Keys], iterations: int = ITERATIONS) -> Outcome:
         outcome = trial(self.problem, beginnings, self.work, iterations)
-        table = outcome.closest
+        table, allowed = outcome.closest, self.problem.margin * self.problem.eps
         if table is not None:
             self._note(table)
-            if (
-                outcome.accepted is None
-                and table.error < self.problem.margin * self.problem.eps < table.total
-            ):
+            if outcome.accepted is None and table.error < allowed < table.total:
                 self.problem.calm()
         return outcome
 
@@ -83,24 +85,25 @@ class _Search:
         """A third to half of the keys that a grid which stays put would need."""
         for count in RUNGS[3:]:
             tries = few_grids(self.problem, count)
-            if min(misfit(self.problem, keys, self.work) for keys in tries) < self.problem.eps:
+            rms = min(misfit(self.problem, keys, self.work) for keys in tries)
+            if rms < self.problem.eps:
                 return count / 3 if count <= 25 else count / 2
-        return RUNGS[-1] / 2
+        return RUNGS[-1] / 2 if rms < 0.1 * self.problem.half_range else np.inf
 
     def _climb(self) -> Outcome | None:
+        """Up to 4 keys in any case; then from the first likely rung, less what the last error rules out."""
         bottom = max(self.least, self.segments.least)
-        floor = float(bottom)
-        first = bottom if self.segments.gates else self._first_rung()
+        floor = bottom if self.segments.gates else self._first_rung()
         last: Fit | None = None
-        for count in sorted({*RUNGS, self.least, self.segments.least}):
-            if count < floor or count > RUNGS[-1] or (4 < count < first) or self.work.left < 0:
+        for count in sorted({*RUNGS, bottom}):
+            if count < bottom or 4 < count < floor or count > max(RUNGS[-1], bottom) or self.work.left < 0:
                 continue
-            outcome = self._try(self._climbing(count, last), 250 if count <= 16 else 120)
+            outcome = self._try(self._climbing(count, last), _iterations(count))
             if outcome.accepted is not None:
                 return outcome
             if outcome.fit is not None:
                 last = outcome.fit
-                floor = count + np.log10(max(last.worst / self.problem.eps, 1.0)) / 3
+                floor = max(floor, count + np.log10(max(last.worst / self.problem.eps, 1.0)) / 3)
         if last is not None:
             self._note(finish(self.problem, last, self.work))
         return None
@@ -108,7 +111,7 @@ class _Search:
     def _climbing(self, count: int, last: Fit | None) -> Iterator[Keys]:
         """The few likeliest starts: fewer the larger the head, since the way down makes up for it."""
         likely = starts(self.problem, self.segments, count, self.work, many=False)
-        few = 8 if count <= 4 else 4 if count <= 10 else 2
+        few = 8 if count <= 4 else 4 if count <= 10 else 2 if count <= 32 else 0
         if count > 4 and last is not None and last.keys.number > 4:
             yield from islice(likely, 1)
             yield self._grow(last, count)
@@ -123,39 +126,53 @@ class _Search:
             last = descend(self.problem, keys, self.work, 15)
 
     def _come_down(self, success: Outcome) -> Table:
-        """Merge two keys of the success, else start afresh with one key fewer, as long as that works."""
+        """Leap to two thirds of the keys while that works, then merge or start afresh with one key fewer."""
+        leaping = True
         while True:
             assert success.fit is not None and success.accepted is not None
-            fewer = success.fit.keys.number - 1
-            if fewer < self.least or self.work.left < 0:
+            number = success.fit.keys.number
+            if number <= self.least or self.work.left < 0:
                 return success.accepted
-            outcome = self._try(self._fewer(success.fit))
-            if outcome.accepted is None:
+            leaping = leaping and number > 8 and not self.segments.gates
+            fewer = max(2 * number // 3, self.least) if leaping else number - 1
+            beginnings = self._afresh(fewer) if leaping else self._fewer(success.fit)
+            outcome = self._try(beginnings, _iterations(fewer))
+            if outcome.accepted is not None:
+                success = outcome
+            elif leaping:
+                leaping = False
+            else:
                 return success.accepted
-            success = outcome
+
+    def _afresh(self, count: int) -> Iterator[Keys]:
+        return islice(starts(self.problem, self.segments, count, self.work, many=False), 2)
 
     def _fewer(self, found: Fit) -> Iterator[Keys]:
-        yield from shrunk(self.problem, found.keys, self.work)
-        yield from starts(self.problem, self.segments, found.keys.number - 1, self.work, many=True)
+        number = found.keys.number - 1
+        yield from shrunk(self.problem, found.keys, self.work, 3 if number <= 16 else 2)
+        yield from starts(self.problem, self.segments, number, self.work, many=True)
 
     def _still(self) -> Table:
-        """Keys that stay where a grid puts them: any size, no descent."""
+        """Keys that stay where a grid puts them: any size, no descent; each rung keeps the better half."""
         problem, work = self.problem, Work(0.6 * BUDGET * self.effort)
+        shapes = list(product((True, False), (1, 2, 4), (0.1, 0.2, 0.3, 0.5)))
         for count in STILL:
-            if count < self.least:
+            if count < self.least or work.left < 0:
                 continue
-            for even in (False, True):
-                for guards in (1, 2, 0, 4):
-                    for kappa in (0.1, 0.2, 0.3, 0.5):
-                        if work.left < 0:
-                            break
-                        keys = from_anchors(anchors(problem, count, guards, even), kappa)
-                        if misfit(problem, keys, work) > problem.eps:
-                            continue
-                        table = finish(problem, fitted(problem, keys, work), work)
-                        self._note(table)
-                        if problem.accepts(table):
-                            return table
+            ranked = []
+            for even, guards, kappa in shapes:
+                if work.left < 0:
+                    break
+                keys = from_anchors(anchors(problem, count, guards, even), kappa)
+                ranked.append((misfit(problem, keys, work), (even, guards, kappa), keys))
+            ranked.sort(key=lambda entry: entry[0])
+            shapes = [shape for _, shape, _ in ranked[: max(3, len(ranked) // 2)]]
+            for rms, _, keys in ranked[:2]:
+                if rms < problem.eps:
+                    table = finish(problem, fitted(problem, keys, work, count // 2), work)
+                    self._note(table)
+                    if problem.accepts(table):
+                        return table
         best = self.closest
         raise Unreached(
             best,

@@ -97,7 +97,7 @@ class Segments:
                 break
             del kinks[idle[0]]
         self.ends, self.gates = ends, gates
-        self.lengths = [len(c) for c in series]
+        self.lengths = [self._length(c, problem.eps / 20) for c in series]
         self.slopes = [
             abs(float(c[1])) * 2 / (b - a) if len(c) > 1 else 0.0
             for c, a, b in zip(series, ends, ends[1:], strict=False)
@@ -106,10 +106,14 @@ class Segments:
     def _series(self, a: float, b: float) -> Array:
         nodes = np.cos(np.pi * (np.arange(65) + 0.5) / 65)
         y = self.problem._sample(np.clip((a + b) / 2 + (b - a) / 2 * nodes, a, b))
-        c = chebyshev.chebfit(nodes, y, 64)
+        c = np.asarray(chebyshev.chebfit(nodes, y, 64), np.float64)
+        return c[: self._length(c, 1e-13 * self.problem.size)]
+
+    @staticmethod
+    def _length(c: Array, tolerance: float) -> int:
+        """How many coefficients it takes before the rest sums to less than the tolerance."""
         tail = np.cumsum(np.abs(c[::-1]))[::-1]
-        kept = max(1, int(np.sum(tail > self.problem.eps / 20)))
-        return np.asarray(c[:kept], np.float64)
+        return max(1, int(np.sum(tail > tolerance)))
 
     def _gate(self, left: Array, right: Array, ends: list[float]) -> float:
         """Step of the hand-over at ends[1]; 0 where nothing bends there."""

@@ -1,8 +1,8 @@
 """How a head turns logits into weights: f(a_l) / sum f(a_k), for softmax and its relatives.
 
 All that matters to a pair of opposite heads is the gain C_f in f(a) = 1 + C_f a + ..., which sets the step of
-gradient descent that it runs (section 5.2 of the paper).  Linear attention divides by a fixed length instead of
-normalising, and pays for it on longer prompts.
+gradient descent that it runs (section 5.2 of the paper).  Linear attention divides by a fixed length instead
+of normalising, and pays for it on longer prompts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ GUARD = 1e-9  # keeps the sum of 1 + tanh and of squares away from 0
 
 @dataclass(frozen=True)
 class Activation:
-    """f in weights = f(a) / sum f(a): `exp`, `tanh` (1 + tanh a), `affine` (1 + C a), `square` ((1 + C a)^2), `linear`.
+    """f in weights = f(a) / sum f(a): `exp`, `tanh` (1 + tanh a), `affine` (1 + C a), `square` ((1 + C a)^2),
+    `linear`.
 
     >>> activation("square:0.5").gain
     1.0
@@ -51,7 +52,9 @@ class Activation:
         return values / values.sum(-1, keepdim=True)
 
     def pull_back(self, logits: Tensor, weights: Tensor, cotangent: Tensor, inner: Tensor) -> Tensor:
-        """(f'(a_l) / sum f)(c_l - <weights, c>): the derivative of `weights` transposed, `inner` = <weights, c>."""
+        """(f'(a_l) / sum f)(c_l - <weights, c>): the derivative of `weights` transposed, `inner` = <weights,
+        c>.
+        """
         if self.kind == "exp":
             return (cotangent - inner).mul_(weights)
         if self.kind == "linear":
@@ -83,7 +86,9 @@ def activation(name: str | Activation) -> Activation:
         return name
     kind, _, constant = name.partition(":")
     if kind not in ("exp", "tanh", "affine", "square", "linear"):
-        raise Refusal(f"no activation is called {name!r}; there are exp, tanh, affine[:C], square[:C] and linear")
+        raise Refusal(
+            f"no activation is called {name!r}; there are exp, tanh, affine[:C], square[:C] and linear"
+        )
     try:
         return Activation(kind, float(constant) if constant else 1.0)
     except ValueError:

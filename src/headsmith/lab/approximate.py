@@ -3,10 +3,11 @@
 With lambda = (1 + noise) / L and exp taken entry by entry on the H x H matrix omega omega',
 
     loss(omega, mu) = 1 + noise - 2 mu.omega + (mu.omega)^2 + lambda mu' exp(d omega omega') mu          (4.1)
-                    = noise + (1 - mu.omega)^2 + lambda sum_k (d^k / k!) <mu, omega^k>^2                  (Taylor)
+                    = noise + (1 - mu.omega)^2 + lambda sum_k (d^k / k!) <mu, omega^k>^2
+                    (Taylor)
 
-Its minimisers form a valley: |omega_h| = gamma for all heads, opposite groups of equal total weight mu_gamma (4.6).
-Along the valley the loss increases with gamma, so descent slides towards gamma = 0, ever more slowly.
+Its minimisers form a valley: |omega_h| = gamma for all heads, opposite groups of equal total weight mu_gamma
+(4.6). Along the valley the loss increases with gamma, so descent slides towards gamma = 0, ever more slowly.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Problem", "descend", "edge_of_stability", "gradient", "loss", "loss_taylor", "on_valley", "predicted_gamma"]
+__all__ = [
+    "Problem",
+    "descend",
+    "edge_of_stability",
+    "gradient",
+    "loss",
+    "loss_taylor",
+    "on_valley",
+    "predicted_gamma",
+]
 
 
 @dataclass(frozen=True)
@@ -42,7 +52,8 @@ class Problem:
         return 1 / (1 + self.features * self.ratio)
 
     def valley(self, gamma: float) -> float:
-        """mu_gamma = gamma / (2 gamma^2 + 2 lambda sinh(d gamma^2)): the weight of each group on the valley (4.6).
+        """mu_gamma = gamma / (2 gamma^2 + 2 lambda sinh(d gamma^2)): the weight of each group on the valley
+        (4.6).
 
         >>> round(Problem().valley(0.13), 2)
         3.38

@@ -1,7 +1,8 @@
 """Diagnosis: the mechanism of a layer, its risk on fresh prompts, and the algorithm that it comes nearest to.
 
-Anything that is one layer of softmax attention can be diagnosed: our models, `torch.nn.MultiheadAttention`, or plain
-matrices.  What is not (layer norm, positions, biases) is refused, since then no pair of matrices says what it does.
+Anything that is one layer of softmax attention can be diagnosed: our models, `torch.nn.MultiheadAttention`,
+or plain matrices.  What is not (layer norm, positions, biases) is refused, since then no pair of matrices
+says what it does.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ __all__ = ["Diagnosis", "as_model", "diagnose"]
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Shown, Mechanism):
-    """A `Mechanism` with `risk` (and its parts), the distance to known predictors, and what each head is worth."""
+    """A `Mechanism` with `risk` (and its parts), the distance to known predictors, and what each head is
+    worth.
+    """
 
     risk: float = float("nan")
     baselines: Mapping[str, float] = None  # type: ignore[assignment]
@@ -40,9 +43,11 @@ class Diagnosis(Shown, Mechanism):
 
     def title(self) -> str:
         if self.plateau:
-            return "both heads aligned: on the single-head plateau" if len(
-                self.head_classes
-            ) == 2 else "all heads aligned: on the single-head plateau"
+            return (
+                "both heads aligned: on the single-head plateau"
+                if len(self.head_classes) == 2
+                else "all heads aligned: on the single-head plateau"
+            )
         return f"runs {self.nearest_algorithm} at rate {number(self.effective_rate)}"
 
     def rows(self) -> list[tuple[str, str]]:
@@ -71,7 +76,8 @@ def diagnose(
     prompts: int = 20_000,
     seed: int = 12_345,
 ) -> Diagnosis:
-    """Read the mechanism of `model` and measure it on `prompts` fresh prompts of `task` (isotropic unless given).
+    """Read the mechanism of `model` and measure it on `prompts` fresh prompts of `task` (isotropic unless
+    given).
 
     >>> diagnose(AttentionModel.from_reduced([0.13, -0.13], [3.4, -3.4], features=5)).nearest_algorithm
     'debiased_gd'
@@ -98,7 +104,9 @@ def diagnose(
             crippled = AttentionModel.from_products(kq, kept, layer.features, layer.activation).double()
             ablation.append(paired_risk(crippled(drawn), drawn, task, read.preconditioner) - risk)
     known = named_predictors(task, read)
-    guesses = {name: torch.stack([f(n) for n in range(task.responses)], -1) for name, f in _on(drawn, known).items()}
+    guesses = {
+        name: torch.stack([f(n) for n in range(task.responses)], -1) for name, f in _on(drawn, known).items()
+    }
     distances = {n: float((answer - g).square().mean() / g.square().mean()) for n, g in guesses.items()}
     values = {f.name: getattr(read, f.name) for f in fields(read)}
     baselines = baseline_risks(task)
@@ -106,9 +114,11 @@ def diagnose(
 
 
 def paired_risk(answer: Tensor, prompts: Prompts, task: Task, step: Tensor) -> float:
-    """The mean risk of answers (B, N), with the exactly known risk of a debiased step on the same prompts as control.
+    """The mean risk of answers (B, N), with the exactly known risk of a debiased step on the same prompts as
+    control.
 
-    The control's preconditioner is the layer's own, so the difference of squared errors has very small variance.
+    The control's preconditioner is the layer's own, so the difference of squared errors has very small
+    variance.
     """
     if isinstance(task, Sampled) or task.weights != "independent":
         return float((answer - prompts.target).square().mean())
@@ -138,7 +148,9 @@ def named_predictors(task: Task, read: Mechanism | None = None) -> dict[str, Any
         name: lambda X, y, x, n: regression.debiased_gd(X, y, x, 1.0, step[n]),
         "vanilla_gd": lambda X, y, x, n: regression.vanilla_gd(X, y, x, risks.vanilla_rate(d, L, noise)),
         "kernel_smoother": lambda X, y, x, n: regression.kernel_smoother(X, y, x, *single),
-        "ridge": lambda X, y, x, n: regression.ridge(X, y, x, noise, task.prior(n).diagonal().clamp_min(1e-9)),
+        "ridge": lambda X, y, x, n: regression.ridge(
+            X, y, x, noise, task.prior(n).diagonal().clamp_min(1e-9)
+        ),
     }
 
 
@@ -171,8 +183,8 @@ def _on(prompts: Prompts, predictors: Mapping[str, Any]) -> dict[str, Any]:
 def as_model(model: AttentionModel | nn.Module | Mapping[str, Any], responses: int = 1) -> AttentionModel:
     """Our model of anything that is one softmax-attention layer; a refusal says why something is not.
 
-    A mapping holds W_Q, W_K (H, head_dim, D), W_V (H, head_dim, D), W_O (H, N or D, head_dim) and optionally scale,
-    activation and features; the last `responses` rows of W_O are read out.
+    A mapping holds W_Q, W_K (H, head_dim, D), W_V (H, head_dim, D), W_O (H, N or D, head_dim) and optionally
+    scale, activation and features; the last `responses` rows of W_O are read out.
     """
     if isinstance(model, AttentionModel):
         return model
@@ -211,7 +223,9 @@ def _from_mapping(given: Mapping[str, Any], responses: int) -> AttentionModel:
     scale = float(given.get("scale", 1.0))
     features = int(given.get("features", q.shape[-1] - responses))
     kq = scale * k.transpose(-1, -2) @ q
-    return AttentionModel.from_products(kq, (o @ v)[:, features - q.shape[-1] :], features, given.get("activation", "exp"))
+    return AttentionModel.from_products(
+        kq, (o @ v)[:, features - q.shape[-1] :], features, given.get("activation", "exp")
+    )
 
 
 def _from_torch(module: nn.MultiheadAttention, responses: int) -> AttentionModel:
@@ -221,7 +235,9 @@ def _from_torch(module: nn.MultiheadAttention, responses: int) -> AttentionModel
             "this nn.MultiheadAttention has non-zero biases, which KQ and OV do not hold; build it with bias=False"
         )
     if module.in_proj_weight is None:
-        raise Refusal("this nn.MultiheadAttention reads keys and values of other widths (kdim, vdim); diagnose needs one")
+        raise Refusal(
+            "this nn.MultiheadAttention reads keys and values of other widths (kdim, vdim); diagnose needs one"
+        )
     heads, width = module.num_heads, module.embed_dim
     q, k, v = (t.view(heads, width // heads, width) for t in module.in_proj_weight.detach().chunk(3))
     o = module.out_proj.weight.detach().view(width, heads, width // heads).transpose(0, 1)

@@ -1,15 +1,15 @@
 """The exact loss of the (omega, mu) model, for any activation: no prompt needs to be drawn.
 
-Rotate the query onto one axis: r = |x| ~ chi_d, and g ~ N(0, I_L) are the examples' coordinates along it.  Weights,
-noise and the other d - 1 coordinates integrate out, and the loss is quadratic in mu,
+Rotate the query onto one axis: r = |x| ~ chi_d, and g ~ N(0, I_L) are the examples' coordinates along it.
+Weights, noise and the other d - 1 coordinates integrate out, and the loss is quadratic in mu,
 
     loss = 1 + noise - 2 b.mu + mu' M mu,    p_h = f(omega_h r g) / sum f(omega_h r g),
     b_h = E[r g.p_h] / d,    M_hk = E[(g.p_h)(g.p_k)] / d + ((d - 1)/d + noise) E[p_h.p_k].
 
-r and |g| are integrated by Gauss-Laguerre quadrature; only the direction of g is drawn, once (seeded, antithetic), so
-losses at different weights are compared on common numbers.  The first-order smoother q_h = (1 + C_f omega_h r (g - mean g)) / L,
-whose b and M are known, is subtracted and added back: what remains random vanishes as omega -> 0, where the loss is
-that of debiased gradient descent.
+r and |g| are integrated by Gauss-Laguerre quadrature; only the direction of g is drawn, once (seeded,
+antithetic), so losses at different weights are compared on common numbers.  The first-order smoother q_h = (1
++ C_f omega_h r (g - mean g)) / L, whose b and M are known, is subtracted and added back: what remains random
+vanishes as omega -> 0, where the loss is that of debiased gradient descent.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ def _radii(d: int, nodes: int) -> tuple[Tensor, Tensor]:
 
 @lru_cache(maxsize=8)
 def _directions(length: int, draws: int, seed: int) -> Tensor:
-    half = torch.randn(
-        draws // 2, length, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-    )
+    half = torch.randn(draws // 2, length, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     return torch.nn.functional.normalize(torch.cat([half, -half]), dim=-1)
 
 
@@ -63,13 +61,17 @@ def moments(
     centre = g.mean(-1)
     flat = g - centre.unsqueeze(-1)
     spread = flat.square().mean(-1)
-    root = (shares / draws).sqrt().unsqueeze(-1)  # the weight of a direction at each norm, in both factors of M
+    root = (
+        (shares / draws).sqrt().unsqueeze(-1)
+    )  # the weight of a direction at each norm, in both factors of M
     b = torch.zeros_like(omega)
     M = torch.zeros(len(omega), len(omega), dtype=torch.float64)
     for r, share in zip(*_radii(d, 10), strict=True):
         p = f.weights((r * omega)[:, None, None, None] * g)
         q = (1 + (slope * r)[:, None, None, None] * flat) / L
-        gp, gq = ((t * root).flatten(1) for t in ((p * g).sum(-1), centre + (slope * r)[:, None, None] * spread))
+        gp, gq = (
+            (t * root).flatten(1) for t in ((p * g).sum(-1), centre + (slope * r)[:, None, None] * spread)
+        )
         b = b + share * r * ((gp - gq) * root.expand(4, draws).flatten()).sum(-1)
         p, q = ((t * root.unsqueeze(-1)).flatten(1) for t in (p, q))
         M = M + share * ((gp @ gp.T - gq @ gq.T) / d + other * (p @ p.T - q @ q.T))
@@ -112,7 +114,8 @@ def best_mu(
 def exact_risk(model, task, prompts: int = 4000, seed: int = 0) -> float:
     """Risk of a model whose logits ignore the responses, weights and noise integrated out given (X, x).
 
-    noise + |x - X'v|^2 / d + noise |v|^2 with v = sum_h mu_h p_h: a hundred times less noisy than squared errors.
+    noise + |x - X'v|^2 / d + noise |v|^2 with v = sum_h mu_h p_h: a hundred times less noisy than squared
+    errors.
     """
     generator = torch.Generator().manual_seed(seed)
     drawn = task.draw(prompts, generator=generator, dtype=torch.float64)

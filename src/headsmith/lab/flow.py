@@ -1,13 +1,15 @@
 """Gradient flow of the loss: three phases, and how slowly the last one ends.
 
-From a small start mu = omega = (a, -a) both grow like a e^t (phase I), saturate (phase II), and then omega falls
-back towards 0 while mu grows, 2 mu omega pinned at eta* (phase III).  The paper's law for phase III, omega ~ t^(-1/2),
-eliminates the wrong coordinate: the stiff one is omega, not mu.  What is conserved by the leading terms is
-mu^2 - omega^2, which drifts by 4 lambda mu^2 (x cosh x - sinh x) with x = d omega^2, and that gives
+From a small start mu = omega = (a, -a) both grow like a e^t (phase I), saturate (phase II), and then omega
+falls back towards 0 while mu grows, 2 mu omega pinned at eta* (phase III).  The paper's law for phase III,
+omega ~ t^(-1/2), eliminates the wrong coordinate: the stiff one is omega, not mu.  What is conserved by the
+leading terms is mu^2 - omega^2, which drifts by 4 lambda mu^2 (x cosh x - sinh x) with x = d omega^2, and
+that gives
 
     mu = (4 lambda d^3 c^6 t)^(1/6),    omega = c / mu,    c = eta*/2,
 
-a t^(-1/6) law, five digits right at t = 10^7.  The flow is that of loss / 2 (appendix B), so t = 2 rate steps.
+a t^(-1/6) law, five digits right at t = 10^7.  The flow is that of loss / 2 (appendix B), so t = 2 rate
+steps.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ class Flow:
 
     @property
     def phases(self) -> tuple[float, float]:
-        """(tau_1, tau_2): the last time that min(|mu|, |omega|) <= 1/(2 sqrt d) before the peak, and the peak."""
+        """(tau_1, tau_2): the last time that min(|mu|, |omega|) <= 1/(2 sqrt d) before the peak, and the
+        peak.
+        """
         tau2 = self.peak[0]
         small = np.minimum(np.abs(self.mu[:, 0]), np.abs(self.omega[:, 0])) <= 0.5 / math.sqrt(
             self.problem.features
@@ -96,7 +100,8 @@ def flow(
     noise: float = 0.1,
     samples: int = 400,
 ) -> Flow:
-    """The gradient flow omega' = -(1/2) d loss/d omega, mu' = -(1/2) d loss/d mu from (omega0, mu0) to time `until`.
+    """The gradient flow omega' = -(1/2) d loss/d omega, mu' = -(1/2) d loss/d mu from (omega0, mu0) to time
+    `until`.
 
     >>> t, height = flow([1e-3, -1e-3], [1e-3, -1e-3], until=20, samples=2000).peak
     >>> round(t, 2), round(height, 4)

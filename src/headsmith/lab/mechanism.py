@@ -1,12 +1,13 @@
 """Reading a layer: what algorithm do its weights run?
 
-Everything is computed from the products KQ (H, D, D), scale folded in, and the read-out rows OV (H, N, D), so no
-change of basis inside a head and no reordering of heads can move a number.  To first order only the sum
+Everything is computed from the products KQ (H, D, D), scale folded in, and the read-out rows OV (H, N, D), so
+no change of basis inside a head and no reordering of heads can move a number.  To first order only the sum
 
     Omega = C_f sum_h mu_h A_h,   A_h = the covariate block of KQ_h,   mu_h = the response entry of OV_h
 
-is identified by the data: it is the preconditioner of the gradient step that the layer runs.  A weak head may keep an
-odd A_h for long without doing harm, so numbers about single heads are averaged with the heads' activity |omega_h mu_h|.
+is identified by the data: it is the preconditioner of the gradient step that the layer runs.  A weak head may
+keep an odd A_h for long without doing harm, so numbers about single heads are averaged with the heads'
+activity |omega_h mu_h|.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def mechanism(kq: Tensor, ov: Tensor, features: int, problem: Problem, gain: flo
 
     off_diagonal  1 - sum_i A_ii^2 / |A|^2        label_leak  |KQ[d:, :d]| / |A|
     non_identity  |A - omega I|^2 / |A|^2         value_leak  |OV[:, :d]| / |OV|
-    zero_sum      |sum mu| / sum |mu|, the worst response; homogeneity  std |omega| / mean |omega| of active heads
+    zero_sum      |sum mu| / sum |mu|, the worst response; homogeneity  std |omega| / mean |omega| of active
+    heads
     """
     kq, ov, d = kq.detach().double(), ov.detach().double(), features
     A = kq[:, :d, :d]
@@ -119,7 +121,9 @@ def mechanism(kq: Tensor, ov: Tensor, features: int, problem: Problem, gain: flo
 def _valley_distance(
     omega: Tensor, mu: Tensor, active: Tensor, groups: tuple[float, float], problem: Problem
 ) -> tuple[float, float]:
-    """min over gamma of sqrt(mean (|omega|/gamma - 1)^2 + (mu+/mu_gamma - 1)^2 + (mu-/mu_gamma + 1)^2 + dummies)."""
+    """min over gamma of sqrt(mean (|omega|/gamma - 1)^2 + (mu+/mu_gamma - 1)^2 + (mu-/mu_gamma + 1)^2 +
+    dummies).
+    """
     sizes, dummies = omega.abs()[active].numpy(), mu[~active].numpy()
     best = (math.nan, math.inf)
     middle = float(np.exp(np.log(sizes + 1e-300).mean()))

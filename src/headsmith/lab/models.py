@@ -1,11 +1,13 @@
 """The trained layer as a module: Q, K, V, O of every head, read at the query or as a whole sequence.
 
-    TF(Z) = Z + sum_h O_h V_h Z weights(mask(Z' K_h' Q_h Z / sqrt D)),   answer = the response rows of the last column
+    TF(Z) = Z + sum_h O_h V_h Z weights(mask(Z' K_h' Q_h Z / sqrt D)),   answer = the response rows of the
+    last column
 
-The mask is strict: a token attends to earlier ones only, never to itself, so the answer at the query depends on the
-L examples alone and equals the query-only formula that the trainer uses (a test compares the two).  Rows of O that
-write to covariates are never read and do not exist here.  Only the products KQ and OV mean anything: (K, Q) ->
-(A^-T K, A Q) and (O, V) -> (O B^-1, B V) change nothing, so everything that looks at a model looks at `products`.
+The mask is strict: a token attends to earlier ones only, never to itself, so the answer at the query depends
+on the L examples alone and equals the query-only formula that the trainer uses (a test compares the two).
+Rows of O that write to covariates are never read and do not exist here.  Only the products KQ and OV mean
+anything: (K, Q) -> (A^-T K, A Q) and (O, V) -> (O B^-1, B V) change nothing, so everything that looks at a
+model looks at `products`.
 """
 
 from __future__ import annotations
@@ -102,7 +104,13 @@ class AttentionModel(nn.Module):
     def save(self, path: str | Path) -> Path:
         """Write the weights to `path` (a .safetensors file), to be read by `load_model` and the command line."""
         code = [KINDS.index(self.activation.kind), self.activation.constant, self.features]
-        named = {"W_Q": self.q, "W_K": self.k, "W_V": self.v, "W_O": self.o, "headsmith.lab": torch.tensor(code)}
+        named = {
+            "W_Q": self.q,
+            "W_K": self.k,
+            "W_V": self.v,
+            "W_O": self.o,
+            "headsmith.lab": torch.tensor(code),
+        }
         return save_tensors(Path(path).with_suffix(""), named)
 
 

@@ -1,9 +1,10 @@
 """How long to train: four recipes, from a second to the paper's half million steps.
 
-Everything the paper observes is there after two thousand steps; the rest sharpens it.  The size gamma of the learned
-weights is mostly a clock reading (it creeps down like t^(-1/6)), so longer presets show a smaller one.  Short presets
-start split, with heads alternating in sign: from PyTorch's own start two heads often agree first and spend thousands
-of steps on the single-head plateau.  A rate that decays to almost zero removes Adam's noise and leaves the predictor.
+Everything the paper observes is there after two thousand steps; the rest sharpens it.  The size gamma of the
+learned weights is mostly a clock reading (it creeps down like t^(-1/6)), so longer presets show a smaller
+one.  Short presets start split, with heads alternating in sign: from PyTorch's own start two heads often
+agree first and spend thousands of steps on the single-head plateau.  A rate that decays to almost zero
+removes Adam's noise and leaves the predictor.
 """
 
 from __future__ import annotations

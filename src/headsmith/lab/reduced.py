@@ -1,12 +1,14 @@
 """Training the (omega, mu) model on L + 1 random numbers per prompt instead of (L + 1)(d + 1).
 
-Weights, noise and the d - 1 coordinates orthogonal to the query are integrated out (see `exact`): a prompt is the
-query's length r and the examples' coordinates g along it, and
+Weights, noise and the d - 1 coordinates orthogonal to the query are integrated out (see `exact`): a prompt is
+the query's length r and the examples' coordinates g along it, and
 
-    loss = noise + mean [ (r - g.v)^2 / d + ((d - 1)/d + noise) |v|^2 ],    v = sum_h mu_h p_h,   p_h = weights(omega_h r g)
+    loss = noise + mean [ (r - g.v)^2 / d + ((d - 1)/d + noise) |v|^2 ],    v = sum_h mu_h p_h,   p_h =
+    weights(omega_h r g)
 
-has the same minimisers and a smaller gradient variance than squared errors on sampled prompts, at a cost that does not
-depend on d.  The lengths r are stratified: each prompt of a batch draws from its own slice of the chi_d distribution.
+has the same minimisers and a smaller gradient variance than squared errors on sampled prompts, at a cost that
+does not depend on d.  The lengths r are stratified: each prompt of a batch draws from its own slice of the
+chi_d distribution.
 """
 
 from __future__ import annotations
@@ -25,9 +27,14 @@ FINE = 64  # quantiles per slice
 
 
 def chi_quantiles(d: int, count: int) -> Tensor:
-    """The (i + 1/2)/count quantiles of |N(0, I_d)|, by bisection, scaled so that the mean square is exactly d."""
+    """The (i + 1/2)/count quantiles of |N(0, I_d)|, by bisection, scaled so that the mean square is exactly
+    d.
+    """
     level = (torch.arange(count, dtype=torch.float64) + 0.5) / count
-    low, high = torch.zeros(count, dtype=torch.float64), torch.full((count,), d + 60.0 * (d**0.5 + 1)).double()
+    low, high = (
+        torch.zeros(count, dtype=torch.float64),
+        torch.full((count,), d + 60.0 * (d**0.5 + 1)).double(),
+    )
     shape = torch.full_like(level, d / 2)
     for _ in range(60):
         middle = 0.5 * (low + high)
@@ -71,11 +78,19 @@ class ReducedTrainer(Trainer):
     """A `Trainer` of omega and mu alone; its history shows them as KQ = omega I and OV = mu."""
 
     def _start(self) -> Tensor:
-        if self.task.covariance is not None or self.task.supports is not None or isinstance(self.task, Sampled):
-            raise Refusal("the reduced model knows only isotropic covariates and one response; train the full model")
+        if (
+            self.task.covariance is not None
+            or self.task.supports is not None
+            or isinstance(self.task, Sampled)
+        ):
+            raise Refusal(
+                "the reduced model knows only isotropic covariates and one response; train the full model"
+            )
         rows = []
         for seed, count in zip(self.seeds, self.heads, strict=True):
-            row = 0.1 * (2 * torch.rand(2, self.layout.heads, generator=torch.Generator().manual_seed(seed)) - 1)
+            row = 0.1 * (
+                2 * torch.rand(2, self.layout.heads, generator=torch.Generator().manual_seed(seed)) - 1
+            )
             if self.recipe.init == "split":
                 row = row.abs() * (1 - 2 * (torch.arange(self.layout.heads) % 2))
             row[:, count:] = 0
@@ -99,7 +114,9 @@ class ReducedTrainer(Trainer):
 
     def _learn(self, rate: float | Tensor) -> None:
         replicas, batch = len(self.seeds), self.recipe.batch
-        g = torch.empty(replicas, batch, self.task.length, device=self.device).normal_(generator=self.generator)
+        g = torch.empty(replicas, batch, self.task.length, device=self.device).normal_(
+            generator=self.generator
+        )
         pick = torch.randint(FINE, (batch, 1), generator=self.generator, device=self.device)
         r = self._lengths.gather(1, pick).squeeze(1)
         loss, *gradients = reduced_loss_and_gradient(

@@ -1,12 +1,14 @@
-"""One training step of the full Q, K, V, O model, by hand: forward, gradient, Adam, for many replicas at once.
+"""One training step of the full Q, K, V, O model, by hand: forward, gradient, Adam, for many replicas at
+once.
 
 The answer at the query needs no keys or values of the L tokens.  With KQ = s K'Q and OV = O V,
 
-    u_h = KQ_h x,    logits a_h = Z' u_h,    p_h = f(a_h) / sum f(a_h),    m_h = Z p_h,    answer = sum_h OV_h m_h
+    u_h = KQ_h x,    logits a_h = Z' u_h,    p_h = f(a_h) / sum f(a_h),    m_h = Z p_h,    answer = sum_h
+    OV_h m_h
 
-costs O(L D) per head instead of O(L D^2), and its gradient is fifteen lines.  All parameters lie in one flat vector,
-so Adam is five operations whatever the number of heads, and a leading axis R carries seeds, learning rates and head
-counts (an absent head has O = 0 and stays there).
+costs O(L D) per head instead of O(L D^2), and its gradient is fifteen lines.  All parameters lie in one flat
+vector, so Adam is five operations whatever the number of heads, and a leading axis R carries seeds, learning
+rates and head counts (an absent head has O = 0 and stays there).
 """
 
 from __future__ import annotations
@@ -77,8 +79,8 @@ class Layout:
 def initialise(layout: Layout, seed: int, heads: int | None = None, split: bool = False) -> Weights:
     """One replica as PyTorch would draw it: Q, K, V in U(+-1/sqrt D), O in U(+-1/sqrt(D H)).
 
-    split=True flips signs of Q and O so that heads alternate between the positive and the negative group, which
-    skips the plateau where all heads agree; heads < layout.heads leaves the last ones absent (O = 0).
+    split=True flips signs of Q and O so that heads alternate between the positive and the negative group,
+    which skips the plateau where all heads agree; heads < layout.heads leaves the last ones absent (O = 0).
     """
     one = Layout(layout.heads, layout.features, layout.responses)
     count = layout.heads if heads is None else heads
@@ -121,7 +123,9 @@ def _forward(
 def loss_and_gradient(
     layout: Layout, weights: Weights, prompts: Prompts, activation: Activation, gradient: Weights
 ) -> Tensor:
-    """The mean squared error of each replica (R,), summed over responses; its gradient is written to `gradient`."""
+    """The mean squared error of each replica (R,), summed over responses; its gradient is written to
+    `gradient`.
+    """
     replicas, batch, width, _ = prompts.tokens.shape
     heads, d, n = layout.heads, layout.features, layout.responses
     answer, ov, columns, logits, attention, means = _forward(layout, weights, prompts, activation)
@@ -145,7 +149,9 @@ def loss_and_gradient(
 
 
 class Adam:
-    """Adam(0.9, 0.999, 1e-8) on a flat matrix: theta -= rate m sqrt(1 - b2^t) / (1 - b1^t) / (sqrt v + eps ...)."""
+    """Adam(0.9, 0.999, 1e-8) on a flat matrix: theta -= rate m sqrt(1 - b2^t) / (1 - b1^t) / (sqrt v + eps
+    ...).
+    """
 
     BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 

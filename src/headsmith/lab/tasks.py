@@ -2,10 +2,10 @@
 
     x_l, x ~ N(0, Sigma),   y_l = W x_l + noise,   W drawn anew for every prompt
 
-Tokens are kept as the paper writes them, one column per example: Z = [X; Y] of shape (..., d + N, L), so that the
-response rows lie contiguously and one batched product reads them off; the query is (..., d), its response unknown.
-One normal tensor is drawn for a whole batch and its last rows are overwritten by the responses: drawing random
-numbers is nearly half of the cost of a training step.
+Tokens are kept as the paper writes them, one column per example: Z = [X; Y] of shape (..., d + N, L), so that
+the response rows lie contiguously and one batched product reads them off; the query is (..., d), its response
+unknown. One normal tensor is drawn for a whole batch and its last rows are overwritten by the responses:
+drawing random numbers is nearly half of the cost of a training step.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Task:
                 f" length={self.length}, noise={self.noise}"
             )
         if self.weights not in ("independent", "shared", "notebook"):
-            raise Refusal(f"weights={self.weights!r}: choose independent, shared (the text's) or notebook (the code's)")
+            raise Refusal(
+                f"weights={self.weights!r}: choose independent, shared (the text's) or notebook (the code's)"
+            )
 
     @property
     def responses(self) -> int:
@@ -116,7 +118,9 @@ class Task:
         return Prompts(tokens, query, signal.add_(small[..., n * d + d :], alpha=answer_noise))
 
     def _weights(self, small: Tensor) -> Tensor:
-        """W (..., N, d): variance 1/d per entry, or 1/|S| on each task's support, or the paper's other two choices."""
+        """W (..., N, d): variance 1/d per entry, or 1/|S| on each task's support, or the paper's other two
+        choices.
+        """
         d, n = self.features, self.responses
         if self.supports is None:
             return small[..., : n * d].unflatten(-1, (n, d)) / math.sqrt(d)
@@ -132,7 +136,9 @@ class Task:
 class Sampled(Task):
     """A task whose prompts come from the user's own sampler; see `sampled`."""
 
-    sampler: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]] = field(default=lambda *_: (None,) * 4, repr=False)  # type: ignore[assignment, return-value]
+    sampler: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]] = field(
+        default=lambda *_: (None,) * 4, repr=False
+    )  # type: ignore[assignment, return-value]
 
     def draw(self, *shape, length=None, generator=None, dtype=torch.float32, device="cpu"):  # type: ignore[override]
         count = math.prod(shape)
@@ -182,8 +188,9 @@ def multi_task(
 ) -> Task:
     """N responses, the n-th depending on the features in supports[n] (section 5.4).
 
-    weights="independent": own weights of unit signal; "shared": one weight vector N(0, I/d) for all, as in the text;
-    "notebook": unit-variance entries, context noise of deviation 2 sqrt(noise), noiseless answers, as in the code.
+    weights="independent": own weights of unit signal; "shared": one weight vector N(0, I/d) for all, as in
+    the text; "notebook": unit-variance entries, context noise of deviation 2 sqrt(noise), noiseless answers,
+    as in the code.
     """
     for support in supports:
         if not support or not all(0 <= j < features for j in support):
@@ -194,5 +201,7 @@ def multi_task(
 def sampled(
     sampler: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]], features: int, length: int, noise: float
 ) -> Task:
-    """A task from `sampler(batch, length, generator) -> X (batch, L, d), y (batch, L), x (batch, d), target (batch,)`."""
+    """A task from `sampler(batch, length, generator) -> X (batch, L, d), y (batch, L), x (batch, d), target
+    (batch,)`.
+    """
     return Sampled(features, length, noise, sampler=sampler)

@@ -1,8 +1,9 @@
-"""The training loop: replicas of one recipe, on a CPU thread or as one CUDA graph, stopped and resumed at will.
+"""The training loop: replicas of one recipe, on a CPU thread or as one CUDA graph, stopped and resumed at
+will.
 
-On a CPU a step is forty small operations of a few microseconds, so one thread is fastest.  On a GPU launching them
-would cost more than running them; there the whole step, random numbers and learning rate included, is captured once
-as a CUDA graph and replayed, with as many replicas as the card can hold.
+On a CPU a step is forty small operations of a few microseconds, so one thread is fastest.  On a GPU launching
+them would cost more than running them; there the whole step, random numbers and learning rate included, is
+captured once as a CUDA graph and replayed, with as many replicas as the card can hold.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ __all__ = ["Trainer", "log_steps", "one_thread"]
 
 @lru_cache(maxsize=1)
 def keep_pages() -> None:
-    """Ask glibc not to hand blocks below 64 MiB back to the kernel: fetching them anew each step costs as much as
-    the arithmetic.  Elsewhere nothing happens."""
+    """Ask glibc not to hand blocks below 64 MiB back to the kernel: fetching them anew each step costs as
+    much as the arithmetic.  Elsewhere nothing happens."""
     try:
         library = ctypes.CDLL("libc.so.6")
         library.mallopt(-3, 64 << 20)  # M_MMAP_THRESHOLD
@@ -51,7 +52,9 @@ def one_thread() -> Iterator[None]:
 
 
 def log_steps(steps: int) -> list[int]:
-    """About a hundred steps at which the weights are noted: evenly and logarithmically spaced, 0 and the last too."""
+    """About a hundred steps at which the weights are noted: evenly and logarithmically spaced, 0 and the last
+    too.
+    """
     grid = np.concatenate([[0], np.geomspace(1, steps, 50), np.linspace(0, steps, 61)])
     return np.unique(grid.round().astype(int)).tolist()
 
@@ -126,18 +129,18 @@ class Trainer:
         """Capture one step as a CUDA graph; the rates of all steps lie in a table on the card."""
         table = [self.recipe.rate_at(t) * Adam.correction(t + 1) for t in range(self.recipe.steps)]
         self._rates = torch.tensor(table, device=self.device)
-        self._count = torch.zeros((), dtype=torch.long, device=self.device)
+        self._count = torch.zeros(1, dtype=torch.long, device=self.device)
         kept = [t.clone() for t in (self.flat, self.adam.mean, self.adam.square, self.loss_sum)]
         random_state = torch.cuda.get_rng_state(self.device)
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(3):
-                self._learn(self._rates[self._count])
+                self._learn(self._rates.index_select(0, self._count))
         torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
-            self._learn(self._rates[self._count])
+            self._learn(self._rates.index_select(0, self._count))
             self._count.add_(1)
         for tensor, value in zip(
             (self.flat, self.adam.mean, self.adam.square, self.loss_sum), kept, strict=True

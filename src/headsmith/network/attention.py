@@ -251,6 +251,13 @@ class Attention(Layer):
             return [self.memory_tokens] * self.heads
         return [sum(row) for row in self.memory_mask]
 
+    def key_counts(self) -> list[int]:
+        """Keys of each head that do not come from other data tokens: its memory, and itself where it sees only that."""
+        patterns = (self.visible,) if isinstance(self.visible, str) else self.visible
+        own = [0] * self.heads if isinstance(patterns, Tensor) else [int(p == "self") for p in patterns]
+        own = own * self.heads if len(own) == 1 else own
+        return [memory + self_ for memory, self_ in zip(self._memory_counts(), own, strict=True)]
+
     def memory_names(self) -> list[str]:
         """anchor.j for memory shared by all heads, else head.h.anchor.j, without the places a head lacks."""
         if self.memory is not None and self.memory.dim() == 2:

@@ -16,6 +16,7 @@ m, r, w and q itself may be anything: they steer, the proof holds for every choi
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,11 @@ _POWERS = np.cos(_ANGLES)[:, None] ** np.arange(ORDER + 1)
 
 @dataclass(frozen=True)
 class CellBound:
-    """|E| <= upper on the whole cell; |E| >= lower at some point of it, near `place`; |E - polynomial| <= remainder."""
+    """|E| <= upper on the whole cell; |E| >= lower at some point of it, near `place`.
+
+    `remainder` is what bisecting can win: Taylor remainders, and the distance between undecided branches of the target,
+    whose values on the cell lie in `reach`.
+    """
 
     upper: float
     lower: float
@@ -163,7 +168,7 @@ def cell_bound(part: Part, c: float, h: float, floor: float = 0.0) -> CellBound:
     branches = _branches(part.target, c, h)
     if branches is None or not remainder.is_finite():
         return CellBound(math.inf, 0.0, c, math.inf, (-math.inf, math.inf))
-    upper, lower, place, worst, reach = 0.0, math.inf, c, 0.0, (math.inf, -math.inf)
+    upper, lower, place, worst, reach = 0.0, 0.0, c, 0.0, (math.inf, -math.inf)
     for coefficients, rest in branches:
         difference = [x - y for x, y in zip(total, coefficients, strict=True)]
         own = up(remainder + rest)
@@ -171,18 +176,19 @@ def cell_bound(part: Part, c: float, h: float, floor: float = 0.0) -> CellBound:
         spread = sum((abs(x) for x in coefficients[1:]), arb(0)) + rest
         low, high = down(coefficients[0] - spread), up(coefficients[0] + spread)
         reach = (min(reach[0], low), max(reach[1], high))
-        upper, worst = max(upper, top + own), max(worst, own)
-        if bottom - own < lower:
+        apart = sum((abs(x - y) for x, y in zip(coefficients, branches[0][0], strict=True)), arb(0))
+        upper, worst = max(upper, top + own), max(worst, own + up(apart))
+        if len(branches) == 1:  # with several, no single point is known to lie on this one
             lower, place = max(0.0, bottom - own), c + h * y
     return CellBound(math.nextafter(upper, math.inf), lower, place, worst, reach)
 
 
 def _branches(target: Expression, c: float, h: float) -> list[tuple[list[arb], arb]] | None:
     """Taylor polynomials of the target, one for each branch it may be on; a constant +- radius as last resort."""
-    try:
+    with suppress(Unresolved):
         return [(jet.coefficients, jet.remainder) for jet in target.jets(c, h, ORDER)]
-    except Unresolved:
+    try:
         hull = target.range(c - h, c + h)
-        if not hull.is_finite():
-            return None
-        return [([arb(hull.mid())] + [arb(0)] * ORDER, arb(hull.rad()))]
+    except Unresolved:
+        return None
+    return [([arb(hull.mid())] + [arb(0)] * ORDER, arb(hull.rad()))]

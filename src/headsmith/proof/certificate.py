@@ -10,11 +10,12 @@ from typing import Any
 from headsmith.proof.composition import Error, Proved
 from headsmith.proof.rounding import ASSUMPTIONS
 from headsmith.records.shown import Shown, number, upper
+from headsmith.refusal import Refusal
 
 SLACK = 1.0005  # room in the stored bound, so that other software, rounding elsewhere, can prove it again
 
 
-class StaleCertificate(RuntimeError):
+class StaleCertificate(Refusal):
     """The weights, their dtype or the manifest are no longer what the certificate speaks of."""
 
 

@@ -60,7 +60,7 @@ def prove_part(part: Part, dtype: str, floor: float, kinks: Sequence[float], inp
         raise ArithmeticError(f"the inputs [{lo}, {hi}] leave the domain {part.domain}")
     slope = lipschitz(part.target, *part.domain) if input_error.total else 0.0
     approximation = prove(part, floor, kinks)
-    rounding = prove_rounding(part, FORMATS[dtype], 0.25 * floor)
+    rounding = prove_rounding(part, FORMATS[dtype], 2 * floor)
     return Proved(part, approximation, rounding, slope)
 
 

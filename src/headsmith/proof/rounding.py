@@ -5,7 +5,8 @@ computed maximum, then a division; the weighted sum in any order. The values of 
 computed with three rounded operations. Assumed: nearest rounding, exp within 2 ulp (4u), no TF32, no autocast.
 
 With executed weights proportional to p_j (1 + x_j), |x_j| <= alpha_j, the weighted mean moves by
-sum p_j x_j (v_j - phi) / (1 + sum p_j x_j), because sum p_j (v_j - phi) = 0: keys that agree with the mean cost nothing.
+sum p_j x_j (v_j - phi) / (1 + sum p_j x_j), because sum p_j (v_j - phi) = 0, and |v_j - phi| <= sum_i p_i |v_j - v_i|: keys
+that agree with those around them cost nothing.
 Sums are charged by the tree lemma: in any order of additions the error is at most (n-1) u A + tail for every choice of
 n big terms, A the sum of all |terms| and tail that of the small ones. So a head pays for the keys it looks at.
 """
@@ -88,10 +89,10 @@ def head_rounding(head: Head, c: float, h: float, fmt: Format) -> float:
     if moved >= 0.5:
         return math.inf
 
-    at_centre = np.abs(values + lines * c - f.value) + np.abs(lines) * h
-    widest = float(np.abs(head.values).max() + np.abs(head.lines).max() * size)
-    mean_gap = float(weights @ at_centre) + far * (widest + abs(f.value))
-    gap = at_centre + mean_gap
+    level, widest = values + lines * c, float(np.abs(head.values).max() + np.abs(head.lines).max() * size)
+    apart = np.abs(level[:, None] - level) + np.abs(lines[:, None] - lines) * h + 4e-16 * widest * (lines != 0).any()
+    np.fill_diagonal(apart, 0.0)
+    gap = apart @ weights + far * 2 * widest
     most = np.abs(values) + np.abs(lines) * size
     share = weights * (1 + alpha) / (1 - moved)
     far_share = far * (1 + far_alpha) / (1 - moved)

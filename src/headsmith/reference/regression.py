@@ -1,8 +1,8 @@
 """The predictors that an attention layer is compared with when it does regression in context.
 
-A prompt is L pairs (x_l, y_l) and a query x; a predictor returns a guess of the query's response.  All of them
-are linear in y, and all but two are one step of gradient descent in some disguise, which is why a trained
-softmax layer can be named by the predictor that it agrees with.  Everywhere
+A prompt is L pairs (x_l, y_l) and a query x; a predictor returns a guess of the query's response.  All of
+them are linear in y, and all but two are one step of gradient descent in some disguise, which is why a
+trained softmax layer can be named by the predictor that it agrees with.  Everywhere
 
     covariates X (..., L, d),   responses y (..., L),   query x (..., d)   ->   guess (...)
 
@@ -66,7 +66,9 @@ def debiased_gd(
 def normalised_gd(
     X: Tensor, y: Tensor, x: Tensor, rate: float | Tensor = 1.0, curvature: float = 0.0
 ) -> Tensor:
-    """debiased_gd / (1 + curvature mean_l (x_l . x)^2): what the squared activation learns instead of softmax's."""
+    """debiased_gd / (1 + curvature mean_l (x_l . x)^2): what the squared activation learns instead of
+    softmax's.
+    """
     return debiased_gd(X, y, x, rate) / (1 + curvature * _dot(X, x).square().mean(-1))
 
 

@@ -3,10 +3,10 @@
     x_l, x ~ N(0, Sigma) in R^d,  weights ~ N(0, I/d),  y_l = weights . x_l + N(0, noise)
 
 so with Sigma = I the signal has variance 1 and predicting 0 costs 1 + noise.  Every risk is against the noisy
-target; subtract the noise for the excess.  Centring the covariates leaves a Wishart matrix with L - 1 degrees of
-freedom, so the debiased risk is as explicit as the vanilla one, and its best rate L / (L + d (1 + noise)) is
-exactly the rate that the paper obtains from its approximate loss.  (Step 2 of the paper's D.3 drops the rate in
-the correction term; `debiased_gd_printed` keeps that formula for the errata.)
+target; subtract the noise for the excess.  Centring the covariates leaves a Wishart matrix with L - 1 degrees
+of freedom, so the debiased risk is as explicit as the vanilla one, and its best rate L / (L + d (1 + noise))
+is exactly the rate that the paper obtains from its approximate loss.  (Step 2 of the paper's D.3 drops the
+rate in the correction term; `debiased_gd_printed` keeps that formula for the errata.)
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def debiased_gd(d: int, L: int, noise: float, rate: float | None = None) -> floa
 
 
 def debiased_gd_printed(d: int, L: int, noise: float, rate: float) -> float:
-    """vanilla + (d (1 + noise) + 2 + 2L)/L^2 - 2 r (d (1 + noise) + L + 1)/L^2: as printed in D.3, with r lost.
+    """vanilla + (d (1 + noise) + 2 + 2L)/L^2 - 2 r (d (1 + noise) + L + 1)/L^2: as printed in D.3, with r
+    lost.
 
     The predictors differ by r mean(y) mean(x) . x; the printed step subtracts mean(y) mean(x) . x instead.
     """
@@ -94,11 +95,13 @@ def linear_attention(d: int, L: int, noise: float, trained_length: int, rate: fl
 
 def ols(d: int, L: int, noise: float) -> float:
     """noise (1 + d / (L - d - 1)); infinite unless L > d + 1."""
-    return noise * (1 + d / (L - d - 1)) if L > d + 1 else math.inf
+    return noise * (1 + d / (L - d - 1)) if d + 1 < L else math.inf
 
 
 def ridge(d: int, L: int, noise: float, draws: int = 20_000, seed: int = 0) -> float:
-    """noise (1 + E tr(X'X + d noise I)^-1): the Bayes risk, averaged over seeded draws of X (error about 2e-5)."""
+    """noise (1 + E tr(X'X + d noise I)^-1): the Bayes risk, averaged over seeded draws of X (error about
+    2e-5).
+    """
     generator = torch.Generator().manual_seed(seed)
     penalty = d * noise * torch.eye(d, dtype=torch.float64)
     total, done = 0.0, 0
@@ -137,9 +140,11 @@ def preconditioner(covariance: Tensor, L: int, noise: float, debiased: bool = Tr
 
 
 def descent(step: Tensor, covariance: Tensor, prior: Tensor, L: int, noise: float) -> float:
-    """The risk of (1/L) sum_l y_l (x_l - mean x)' P x for covariates N(0, S), weights N(0, B), any step matrix P.
+    """The risk of (1/L) sum_l y_l (x_l - mean x)' P x for covariates N(0, S), weights N(0, B), any step
+    matrix P.
 
-    noise + tr SB - 2 (L-1)/L tr(S P' S B) + (L-1)/L^2 tr(P S P' [L S B S + (tr SB + noise) S]); all others follow.
+    noise + tr SB - 2 (L-1)/L tr(S P' S B) + (L-1)/L^2 tr(P S P' [L S B S + (tr SB + noise) S]); all others
+    follow.
     """
     P, S, B = step, covariance, prior
     signal = (S @ B).trace()
@@ -174,7 +179,9 @@ def multi_task_rates(
 
 
 def multi_task(supports: Sequence[Sequence[int]], d: int, L: int, noise: float, rates: Tensor) -> list[float]:
-    """1 + noise - 2 (L-1)/L sum e_j b_j + (L-1)/L^2 sum e_j^2 (L b_j + 1 + noise), for each task's row e of rates."""
+    """1 + noise - 2 (L-1)/L sum e_j b_j + (L-1)/L^2 sum e_j^2 (L b_j + 1 + noise), for each task's row e of
+    rates.
+    """
     eye = torch.eye(d, dtype=torch.float64)
     risks = []
     for support, row in zip(supports, rates.double(), strict=True):

@@ -1,0 +1,1 @@
+"""Target -> Plan -> Compiled: what every target shares."""

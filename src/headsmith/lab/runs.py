@@ -1,0 +1,200 @@
+"""`train`: from one line to trained models, their history and their diagnosis.
+
+A run is found again by what was asked: the folder carries the hash of task, recipe and seed, holds a
+checkpoint that is replaced whole every few seconds, and is marked done at the end.  Asking again reads it
+back; asking after an interruption continues it, to the same last bit as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from headsmith.lab.activations import Activation
+from headsmith.lab.activations import activation as named_activation
+from headsmith.lab.diagnose import Diagnosis, diagnose
+from headsmith.lab.models import AttentionModel
+from headsmith.lab.presets import Recipe
+from headsmith.lab.presets import recipe as named_recipe
+from headsmith.lab.reduced import ReducedTrainer
+from headsmith.lab.tasks import Sampled, Task
+from headsmith.lab.trainer import Trainer
+from headsmith.records import Run as Record
+from headsmith.records import progress
+from headsmith.refusal import Refusal
+
+if TYPE_CHECKING:
+    from headsmith.lab.report import Report
+
+__all__ = ["Run", "seed_list", "train"]
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """Trained replicas: `steps` (S,), `loss` (S, R), `kq` (S, R, H, D, D), `ov` (S, R, H, N, D) and the
+    settings.
+    """
+
+    task: Task
+    heads: int
+    activation: Activation
+    recipe: Recipe
+    preset: str
+    seeds: tuple[int, ...]
+    steps: Tensor
+    loss: Tensor
+    kq: Tensor
+    ov: Tensor
+    folders: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"Run({self.heads} heads, {self.task.features} features, length {self.task.length}, {self.activation.name}, "
+            f"{self.preset}: {int(self.steps[-1])} steps, seeds {list(self.seeds)})"
+        )
+
+    def model(self, seed_index: int = 0, step_index: int = -1) -> AttentionModel:
+        """The layer of one seed at one noted step (the last unless given)."""
+        kq, ov = self.kq[step_index, seed_index], self.ov[step_index, seed_index]
+        return AttentionModel.from_products(kq.double(), ov.double(), self.task.features, self.activation)
+
+    @cached_property
+    def models(self) -> list[AttentionModel]:
+        """The trained layer of every seed."""
+        return [self.model(i) for i in range(len(self.seeds))]
+
+    @cached_property
+    def diagnoses(self) -> list[Diagnosis]:
+        """The diagnosis of every seed."""
+        return [diagnose(model, self.task) for model in self.models]
+
+    def omega(self) -> Tensor:
+        """omega over time, (S, R, H)."""
+        d = self.task.features
+        return self.kq[..., :d, :d].diagonal(dim1=-2, dim2=-1).mean(-1)
+
+    def mu(self) -> Tensor:
+        """mu of the first response over time, (S, R, H)."""
+        return self.ov[..., 0, self.task.features]
+
+    def report(self) -> Report:
+        """The paper's observations O1 to O4 as a checklist with numbers, thresholds and verdicts."""
+        from headsmith.lab.report import report
+
+        return report(self)
+
+
+def seed_list(seeds: int | Sequence[int]) -> list[int]:
+    """3 -> [0, 1, 2]; a list stays a list."""
+    chosen = list(range(seeds)) if isinstance(seeds, int) else [int(s) for s in seeds]
+    if not chosen or min(chosen) < 0 or len(set(chosen)) < len(chosen):
+        raise Refusal(f"seeds={seeds}: give a positive number of seeds or a list of different ones >= 0")
+    return chosen
+
+
+def train(
+    heads: int = 2,
+    features: int = 5,
+    length: int = 40,
+    noise: float = 0.1,
+    *,
+    preset: str = "quick",
+    seeds: int | Sequence[int] = 1,
+    task: Task | None = None,
+    activation: str | Activation = "exp",
+    model: str = "full",
+    init: str | None = None,
+    steps: int | None = None,
+    rate: float | None = None,
+    batch: int | None = None,
+    schedule: str | None = None,
+    device: str = "cpu",
+    out: str | Path | None = "out/lab",
+) -> Run:
+    """Train `heads` heads on in-context regression, one run per seed; `noise` is the variance.
+
+    `task` replaces features, length and noise; `model` is "full" (Q, K, V, O) or "reduced" (omega, mu);
+    out=None keeps nothing on disk.
+
+    >>> run = train(heads=2, preset="smoke", seeds=3, out=None)
+    >>> run.diagnoses[0].nearest_algorithm
+    'debiased_gd'
+    """
+    task = task or Task(features, length, noise)
+    if not 1 <= heads <= 1024:
+        raise Refusal(f"heads={heads}: choose between 1 and 1024")
+    if model not in ("full", "reduced"):
+        raise Refusal(f"model={model!r}: choose full (Q, K, V, O) or reduced (omega, mu)")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise Refusal("device='cuda' was asked for, but torch sees no GPU here; use device='cpu'")
+    kind = named_activation(activation)
+    made = named_recipe(preset, init=init, steps=steps, rate=rate, batch=batch, schedule=schedule)
+    chosen = seed_list(seeds)
+    together = model == "reduced" or not device.startswith("cpu")
+    groups = [chosen] if together else [[seed] for seed in chosen]
+    tick = _ticker(made.steps * len(groups), f"training {heads} heads ({preset})")
+    states, folders = [], []
+    for group in groups:
+        cls = ReducedTrainer if model == "reduced" else Trainer
+        trainer = cls(task, [heads] * len(group), group, made, kind, device)
+        record = None
+        if out is not None and not isinstance(task, Sampled):
+            settings = {"task": asdict(task), "heads": heads, "activation": kind.name, "recipe": asdict(made)}
+            config = {
+                "kind": "lab",
+                **settings,
+                "seeds": group,
+                "model": model,
+                "device": device.split(":")[0],
+            }
+            record = Record(out, config)
+            folders.append(record.folder)
+        _continue(trainer, record, tick)
+        states.append(trainer.state())
+    parts = {name: torch.cat([s[f"history.{name}"] for s in states], 1) for name in ("loss", "kq", "ov")}
+    return Run(
+        task,
+        heads,
+        kind,
+        made,
+        preset,
+        tuple(chosen),
+        states[0]["history.step"],
+        folders=tuple(folders),
+        **parts,
+    )
+
+
+def _continue(trainer: Trainer, record: Record | None, tick: Callable[[int], None]) -> None:
+    """Run a trainer to its end, from its checkpoint if there is one."""
+    if record is None:
+        trainer.run(watch=tick)
+        return
+    try:
+        trainer.restore(record.load_tensors("checkpoint"))
+    except FileNotFoundError:
+        pass
+    if not record.finished:
+        trainer.run(save=lambda: record.save_tensors("checkpoint", trainer.state()), watch=tick)
+        record.mark_done()
+
+
+def _ticker(total: int, label: str) -> Callable[[int], None]:
+    """A function to be called with the step of the current group, which moves one bar over all groups."""
+    bar = iter(progress(100, label))
+    seen = {"last": 0, "done": 0, "shown": 0}
+
+    def tick(step: int) -> None:
+        seen["done"] += step - seen["last"] if step > seen["last"] else step
+        seen["last"] = step
+        while seen["shown"] <= 100 * seen["done"] / total:
+            next(bar, None)
+            seen["shown"] += 1
+
+    return tick

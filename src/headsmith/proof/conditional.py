@@ -1,0 +1,104 @@
+"""A bound that rests on the user's word: samples of an opaque function, and a constant for what lies between them.
+
+On a cell the head is a polynomial P up to a proved remainder rho. Between samples z_i a distance s apart,
+
+    |phi - f| <= max|phi(z_i) - f(z_i)| + (sup|P'| + L) s/2 + 2 rho                  if |f'| <= L,
+    |phi - f| <= max|phi(z_i) - f(z_i)| + (sup|P''| + L2) s^2/8 + 2 rho              if |f''| <= L2.
+
+The constants are checked against the samples and refused when these contradict them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from flint import arb
+
+from headsmith.functions import precision
+from headsmith.proof.approximation import Unprovable, cell
+from headsmith.proof.cells import ORDER, head_series, up
+from headsmith.proof.rounding import FORMATS, prove_rounding
+from headsmith.proof.statement import Part
+from headsmith.refusal import Refusal
+
+SAMPLES = 10_000_000
+CALLABLE_ULPS = 8  # the function is taken to return float64 values within this many ulps
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+def prove_from_samples(part: Part, f: Function, eps: float, slope: float, curvature: float | None) -> float:
+    """sup |part - f| over the domain, given |f'| <= slope and perhaps |f''| <= curvature."""
+    cells = [(a, b, *_polynomial(part, a, b)) for a, b in _resolved(part, 2e-3 * eps)]
+    rounding = prove_rounding(part, FORMATS["float64"], 1e-3 * eps).bound
+    counts = [_count(b - a, p, eps, slope, curvature) for a, b, p, _ in cells]
+    if sum(counts) > SAMPLES:
+        raise Refusal(
+            f"the constants call for {sum(counts):.1e} samples, more than {SAMPLES:.0e}: give a larger eps"
+            + (", or derivative_bounds=(L1, L2), which is cheaper" if curvature is None else "")
+        )
+    worst = 0.0
+    for (a, b, p, rest), count in zip(cells, counts, strict=True):
+        z = np.linspace(a, b, count + 1)
+        values, step = f(z), (b - a) / count
+        _contradicted(z, values, step, slope, curvature)
+        between = (p[0] + slope) * step / 2 if curvature is None else (p[1] + curvature) * step * step / 8
+        noise = CALLABLE_ULPS * 2.0**-52 * float(np.abs(values).max())
+        worst = max(worst, float(np.abs(part(z) - values).max()) + between + 2 * rest + noise)
+    return (worst + rounding) * (1 + 1e-9)
+
+
+def _resolved(part: Part, goal: float) -> list[tuple[float, float]]:
+    """Cells on which the head is a polynomial up to `goal`."""
+    waiting, done = list(pairwise(np.linspace(*part.domain, 9).tolist())), []
+    while waiting:
+        a, b = waiting.pop()
+        if _polynomial(part, a, b)[1] <= goal:
+            done.append((a, b))
+            continue
+        middle = a + (b - a) / 2
+        if len(done) > 5000 or not a < middle < b:
+            raise Unprovable(f"the head is too sharp to enclose near {middle:g}")
+        waiting += [(a, middle), (middle, b)]
+    return done
+
+
+def _polynomial(part: Part, a: float, b: float) -> tuple[tuple[float, float], float]:
+    """(sup|P'|, sup|P''|) on a cell and the remainder."""
+    c, h = cell(a, b)
+    with precision(128, ORDER + 2):
+        first, second, rest = arb(0), arb(0), arb(0)
+        for head in part.heads:
+            q, remainder = head_series(head, c, h)
+            first += sum((k * abs(x) for k, x in enumerate(q)), arb(0)) / h
+            second += sum((k * (k - 1) * abs(x) for k, x in enumerate(q)), arb(0)) / h**2
+            rest += remainder
+        return (up(first), up(second)), up(rest)
+
+
+def _count(width: float, p: tuple[float, float], eps: float, slope: float, curvature: float | None) -> int:
+    if curvature is None:
+        return math.ceil(min(width * (p[0] + slope) / (0.08 * eps), 1e12)) + 1
+    return math.ceil(min(width * math.sqrt((p[1] + curvature) / (0.32 * eps)), 1e12)) + 2
+
+
+def _contradicted(z: np.ndarray, values: np.ndarray, step: float, slope: float, curvature: float | None) -> None:
+    noise = 16 * 2.0**-52 * (float(np.abs(values).max()) + slope * float(np.abs(z).max()))
+    rises = np.abs(np.diff(values))
+    k = int(rises.argmax())
+    if rises[k] > slope * step + noise:
+        raise Refusal(
+            f"the function rises with slope {rises[k] / step:.6g} near {z[k]:.6g}, so {slope:g} is no Lipschitz constant; "
+            f"give at least {rises[k] / step:.3g}"
+        )
+    if curvature is not None and len(z) > 2:
+        bends = np.abs(np.diff(values, 2))
+        k = int(bends.argmax())
+        if bends[k] > curvature * step * step + 4 * noise:
+            raise Refusal(
+                f"the function bends with f'' = {bends[k] / step**2:.6g} near {z[k]:.6g}, more than {curvature:g}; "
+                f"give at least {bends[k] / step**2:.3g}"
+            )
