@@ -91,10 +91,10 @@ def test_affine_maps_are_recognised():
 @pytest.mark.parametrize(
     "tree",
     [
-        None, [], ["sin"], ["sin", ["var", "x"], ["var", "x"]], ["eval", ["var", "x"]], ["num", 3], ["num", "inf"],
-        ["num", "0x10"], ["num", "1_0"], ["num", "1" * 5000], ["var", "__class__"], ["var", "e"], ["var"], "x",
-        {"op": "sin"}, [["sin"], ["var", "x"]], ["^", ["var", "x"], ["num", "1e9"]], ["pi", ["num", "1"]],
-        ["neg", "x"], ["num", "٣"],
+        None, [], ["sin"], ["sin", ["var", "x"], ["var", "x"]], ["eval", ["var", "x"]], ["num", 3],
+        ["num", "inf"], ["num", "0x10"], ["num", "1_0"], ["num", "1" * 5000], ["var", "__class__"],
+        ["var", "e"], ["var"], "x", {"op": "sin"}, [["sin"], ["var", "x"]], ["^", ["var", "x"],
+        ["num", "1e9"]], ["pi", ["num", "1"]], ["neg", "x"], ["num", "٣"],
     ],
 )  # fmt: skip
 def test_bad_trees_are_refused(tree):

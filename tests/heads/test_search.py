@@ -34,7 +34,7 @@ FEW = [
 
 @pytest.mark.parametrize("name,f,lo,hi,eps,kinks,most", FEW, ids=[case[0] for case in FEW])
 def test_few_keys_reach_eps_between_the_samples(name, f, lo, hi, eps, kinks, most):
-    table = search(f, lo, hi, eps, kinks=kinks)
+    table = search(f, lo, hi, eps, kinks=kinks, effort=0.6)
     assert len(table) <= most
     assert sup_error(table, f, lo, hi) <= table.error * (1 + 1e-6) + table.noise <= eps
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-MODULES: tuple[str, ...] = ("papers",)
+MODULES: tuple[str, ...] = ("compile", "files", "papers")
 
 
 def command() -> Any:

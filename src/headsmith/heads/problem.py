@@ -41,7 +41,7 @@ class Problem:
     ) -> None:
         self.f, self.lo, self.hi, self.eps, self.margin = f, float(lo), float(hi), float(eps), margin
         self.dtype, self.u = dtype, ROUNDOFF[dtype]
-        first = self._sample(np.linspace(self.lo, self.hi, 401))
+        first = self.sample(np.linspace(self.lo, self.hi, 401))
         self.middle = float(first.max() / 2 + first.min() / 2)
         self.size = float(np.abs(first).max()) or 1.0
         self.half_range = float(first.max() - first.min()) / 2
@@ -54,7 +54,7 @@ class Problem:
         self.density, self.goal = 1.0, 0.85
         self._grids: dict[int, tuple[Array, Array]] = {}
 
-    def _sample(self, z: Array) -> Array:
+    def sample(self, z: Array) -> Array:
         with np.errstate(all="ignore"):
             y = np.asarray(self.f(z), np.float64)
         if not np.all(np.isfinite(y)):
@@ -80,7 +80,7 @@ class Problem:
             places = (right + left)[:, None] / 2 + (right - left)[:, None] / 2 * checks
             both = np.concatenate([nodes, places], axis=1)
             both = np.clip(both, left[:, None], right[:, None])
-            y = self._sample(both.ravel()).reshape(both.shape)
+            y = self.sample(both.ravel()).reshape(both.shape)
             coefficients = y[:, : DEGREE + 1] @ _TO_COEFFICIENTS.T
             width = (right - left)[:, None]
             x = (2 * both - left[:, None] - right[:, None]) / width
@@ -109,7 +109,7 @@ class Problem:
         each = int(np.ceil(self.density * max(6.0, 5 * count / self.pieces)))
         if each not in self._grids:
             z = self._on_pieces(np.cos(np.pi * (np.arange(each) + 0.5) / each))
-            self._grids[each] = z, self._sample(z) - self.middle
+            self._grids[each] = z, self.sample(z) - self.middle
         return self._grids[each]
 
     def _on_pieces(self, nodes: Array) -> Array:
@@ -127,7 +127,7 @@ class Problem:
         if self.dtype == "float32":
             z = z.astype(np.float32).astype(np.float64)
         z = np.unique(z[(z >= self.lo) & (z <= self.hi)])
-        return z, self._sample(z)
+        return z, self.sample(z)
 
     def measure(self, slopes: Array, offsets: Array, values: Array, keys: Keys) -> float:
         """sup |phi - f| over a dense grid, the crossings, and two refinements at the 8 worst places."""
@@ -155,8 +155,10 @@ class Problem:
         return float(error.max())
 
     def accepts(self, table: Table) -> bool:
-        """Error and noise within margin eps, values within the limit."""
-        return table.total <= self.margin * self.eps and float(np.abs(table.values).max()) <= self.limit
+        """Error and noise within margin eps, values within the limit, and quiet where eps allows it."""
+        loudest = self.eps / 6 if self.eps > 200 * self.u * self.size else self.eps
+        within = table.total <= self.margin * self.eps and table.noise <= loudest
+        return within and float(np.abs(table.values).max()) <= self.limit
 
     def calm(self) -> None:
         """After a head that only rounding spoils: smaller values, and more of eps left to rounding."""

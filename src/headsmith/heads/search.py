@@ -74,7 +74,7 @@ class _Search:
         table, allowed = outcome.closest, self.problem.margin * self.problem.eps
         if table is not None:
             self._note(table)
-            if outcome.accepted is None and table.error < allowed < table.total:
+            if outcome.accepted is None and table.error < allowed and table.noise > self.problem.eps / 20:
                 self.problem.calm()
         return outcome
 
@@ -136,13 +136,11 @@ class _Search:
             leaping = leaping and number > 8 and not self.segments.gates
             fewer = max(2 * number // 3, self.least) if leaping else number - 1
             beginnings = self._afresh(fewer) if leaping else self._fewer(success.fit)
-            outcome = self._try(beginnings, _iterations(fewer))
-            if outcome.accepted is not None:
-                success = outcome
-            elif leaping:
-                leaping = False
-            else:
+            outcome = self._try(beginnings, _iterations(fewer) if leaping else ITERATIONS)
+            if outcome.accepted is None and not leaping:
                 return success.accepted
+            leaping = outcome.accepted is not None and leaping
+            success = success if outcome.accepted is None else outcome
 
     def _afresh(self, count: int) -> Iterator[Keys]:
         return islice(starts(self.problem, self.segments, count, self.work, many=False), 2)

@@ -105,7 +105,7 @@ class Segments:
 
     def _series(self, a: float, b: float) -> Array:
         nodes = np.cos(np.pi * (np.arange(65) + 0.5) / 65)
-        y = self.problem._sample(np.clip((a + b) / 2 + (b - a) / 2 * nodes, a, b))
+        y = self.problem.sample(np.clip((a + b) / 2 + (b - a) / 2 * nodes, a, b))
         c = np.asarray(chebyshev.chebfit(nodes, y, 64), np.float64)
         return c[: self._length(c, 1e-13 * self.problem.size)]
 

@@ -104,6 +104,8 @@ def part_record(proof: Proved) -> dict[str, Any]:
         "output": part.output,
         "target": part.target.tree() if part.target else None,
         "domain": [end.hex() for end in part.domain],
+        "bias": part.bias.hex(),
+        "removable": [place.hex() for place in part.target.places(*part.domain).removable] if part.target else [],
         "cells": [edge.hex() for edge in proof.approximation.edges],
         "rounding": [edge.hex() for edge in proof.rounding.edges],
     }

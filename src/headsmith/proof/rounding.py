@@ -61,21 +61,25 @@ def tree(terms: np.ndarray, u: float, count: int) -> float:
     return float(best) * (1 + 2 * gamma(count, u))
 
 
-def head_rounding(head: Head, c: float, h: float, fmt: Format) -> float:
-    """|executed - phi(z)| for every float z in [c-h, c+h]; inf where the format is truly lost."""
+def head_rounding(head: Head, c: float, h: float, fmt: Format, terms: int = 2, reach: float = 0.0) -> float:
+    """|executed - phi(z)| for every float z in [c-h, c+h]; inf where the format is truly lost.
+
+    Where z is itself a dot product inside the score, `terms` counts the roundings of a score and `reach` bounds the sum
+    of the absolute values of z's terms.
+    """
     u, tiny, f = fmt.unit, fmt.tiny, frame(head, c, h)
     slopes, offsets, values, lines = (getattr(head, n)[f.active] for n in ("slopes", "offsets", "values", "lines"))
     size = abs(c) + h
-    terms = [(arb(a) * c + b - f.top).exp() for a, b in zip(slopes.tolist(), offsets.tolist(), strict=True)]
-    z0 = sum(terms, arb(0))
-    z1 = sum((t * (arb(a) - f.mean) * h for t, a in zip(terms, slopes.tolist(), strict=True)), arb(0))
+    powers = [(arb(a) * c + b - f.top).exp() for a, b in zip(slopes.tolist(), offsets.tolist(), strict=True)]
+    z0 = sum(powers, arb(0))
+    z1 = sum((t * (arb(a) - f.mean) * h for t, a in zip(powers, slopes.tolist(), strict=True)), arb(0))
     least = z0 * (-abs(z1) / z0).exp()
     ahead = [abs((arb(a) - f.mean) * h).exp() for a in slopes.tolist()]
-    highest = np.array([up(t * e / least) for t, e in zip(terms, ahead, strict=True)])
+    highest = np.array([up(t * e / least) for t, e in zip(powers, ahead, strict=True)])
     weights = np.minimum(highest, 1.0)
     far = f.skipped * NEGLIGIBLE * up(1 / least)
 
-    slips = gamma(2, u) * (np.abs(head.slopes) * size + np.abs(head.offsets)) + 4 * tiny
+    slips = gamma(terms, u) * (np.abs(head.slopes) * max(size, reach) + np.abs(head.offsets)) + 2 * terms * tiny
     scores = head.slopes * c + head.offsets
     drift = np.abs(head.slopes - f.mean) * h + 4e-16 * (np.abs(head.slopes) * size + np.abs(head.offsets))
     gaps = (scores + drift).max() - scores + drift
@@ -114,12 +118,12 @@ class Rounding:
     edges: tuple[float, ...]
 
 
-def part_rounding(part: Part, c: float, h: float, fmt: Format) -> float:
+def part_rounding(part: Part, c: float, h: float, fmt: Format, terms: int = 2, reach: float = 0.0) -> float:
     """Heads plus the additions into the output: bias + heads, in any order."""
-    own = sum(head_rounding(head, c, h, fmt) for head in part.heads)
-    terms = [abs(part.bias)] + [_size(head, c, h) for head in part.heads]
-    additions = sum(term != 0 for term in terms) - 1
-    return (own + gamma(additions, fmt.unit) * (math.fsum(terms) + own)) * INFLATE
+    own = sum(head_rounding(head, c, h, fmt, terms, reach) for head in part.heads)
+    parts = [abs(part.bias)] + [_size(head, c, h) for head in part.heads]
+    additions = sum(term != 0 for term in parts) - 1
+    return (own + gamma(additions, fmt.unit) * (math.fsum(parts) + own)) * INFLATE
 
 
 def _size(head: Head, c: float, h: float) -> float:
@@ -129,7 +133,9 @@ def _size(head: Head, c: float, h: float) -> float:
     return float(keys[f.active].max()) * INFLATE + 1e-30 * float(keys.max())
 
 
-def prove_rounding(part: Part, fmt: Format, goal: float, most: int = 4000) -> Rounding:
+def prove_rounding(
+    part: Part, fmt: Format, goal: float, most: int = 4000, *, terms: int = 2, reach: float = 0.0
+) -> Rounding:
     """The largest rounding error over the domain: cells are bisected, worst first, until it meets the goal,
     or until it is within half of what single points already cost."""
     lo, hi = part.domain
@@ -141,8 +147,8 @@ def prove_rounding(part: Part, fmt: Format, goal: float, most: int = 4000) -> Ro
         def push(a: float, b: float) -> None:
             nonlocal cells, low
             c, h = cell(a, b)
-            low = max(low, part_rounding(part, c, 0.0, fmt))
-            heapq.heappush(heap, (-part_rounding(part, c, h, fmt), a, b))
+            low = max(low, part_rounding(part, c, 0.0, fmt, terms, reach))
+            heapq.heappush(heap, (-part_rounding(part, c, h, fmt, terms, reach), a, b))
             cells += 1
 
         for a, b in pairwise(np.linspace(lo, hi, 9).tolist()):

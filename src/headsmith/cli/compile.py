@@ -1,0 +1,153 @@
+"""``headsmith compile`` and ``headsmith plan``: from a formula to a network with a proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headsmith.cli.console import Properties, show, show_json, working, writable
+
+if TYPE_CHECKING:
+    from headsmith.targets.formula import FormulaNetwork
+    from headsmith.targets.measurement import Measured
+
+Formula = Annotated[str, typer.Argument(metavar="FORMULA", help="Such as 'sin(3*x)' or '-x^2 + abs(x)'.")]
+Domain = Annotated[tuple[str, str], typer.Option(metavar="LO HI", help="The interval of inputs.")]
+Eps = Annotated[str, typer.Option(metavar="E", help="The largest error you accept.")]
+Dtype = Annotated[str, typer.Option(metavar="DTYPE", help="float64 or float32.")]
+Method = Annotated[str, typer.Option(metavar="METHOD", help="auto, printed, table or composition.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``compile`` and ``plan``."""
+    app.command("compile")(compile_formula)
+    app.command("plan")(plan)
+
+
+def compile_formula(
+    formula: Formula,
+    domain: Domain,
+    eps: Eps,
+    dtype: Dtype = "float64",
+    method: Method = "auto",
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the network to this file.")] = None,
+    json: Json = False,
+) -> None:
+    """Compile a formula into attention heads with a certificate."""
+    import time
+
+    from headsmith.targets import compile
+    from headsmith.targets.measurement import measure
+
+    if out is not None:
+        writable(out)
+    with working(f"compiling {formula}"):
+        start = time.perf_counter()
+        net: Any = compile(formula, domain=domain, eps=eps, dtype=dtype, method=method)
+        seconds = time.perf_counter() - start
+        measured = measure(net)
+    if out is not None:
+        net.save(out)
+    if json:
+        show_json(compiled_record(net, measured, seconds, out))
+    else:
+        show(compiled_table(net, measured, seconds, out), certified(net))
+
+
+def plan(
+    formula: Formula,
+    domain: Domain,
+    eps: Eps,
+    dtype: Dtype = "float64",
+    method: Method = "auto",
+    json: Json = False,
+) -> None:
+    """Show the size and the bound that compile would give."""
+    from headsmith.targets import plan as make_plan
+
+    with working(f"planning {formula}"):
+        made = make_plan(formula, domain=domain, eps=eps, dtype=dtype, method=method)
+    if json:
+        show_json(
+            {
+                "formula": made.target,
+                "domain": made.domain,
+                "eps": made.eps,
+                "dtype": made.dtype,
+                "method": made.method,
+                "keys": made.anchors,
+                "heads": made.heads,
+                "layers": made.layers,
+                "bound": made.bound,
+                "approximation": made.approximation,
+                "rounding": made.rounding,
+                "printed_keys": made.printed_anchors,
+            }
+        )
+    else:
+        show(made)
+
+
+def compiled_table(
+    net: FormulaNetwork, measured: Measured, seconds: float, out: Path | None = None
+) -> Properties:
+    """What was made, beside what the papers' printed rule would make of the same request."""
+    from headsmith.records.shown import number, upper
+    from headsmith.views.tables import cell
+
+    made, certificate, cost = net.plan, net.certificate, net.network.cost()
+    lo, hi = made.domain
+    size = made.printed_anchors
+    printed = "no finite size" if size == float("inf") else int(size) if size < 1e9 else number(size, 2)
+    rows: list[tuple[str, Any, Any]] = [
+        ("domain", f"[{number(lo, 6)}, {number(hi, 6)}] in {made.dtype}", None),
+        ("method", made.method, "staircase"),
+        ("keys", made.anchors, printed),
+        ("heads", cost.heads, 1),
+        ("parameters", cost.parameters, None),
+        ("certified bound", upper(certificate.bound, 3), number(made.eps)),
+        ("= approximation", upper(certificate.approximation, 3), None),
+        ("+ rounding", upper(certificate.rounding, 3), None),
+        ("measured error", f"{number(measured.error)}, the largest on {cell(measured.points)} points", None),
+        ("time", f"{seconds:.2f} s", None),
+    ]
+    if out is not None:
+        rows.append(("file", str(out), None))
+    return Properties(made.target, rows, ("", "headsmith", "printed rule"))
+
+
+def certified(net: FormulaNetwork) -> str:
+    """The promise in one line."""
+    from headsmith.records.shown import upper
+
+    return f"{net.certificate.kind}: {net.certificate.statement}, bound = {upper(net.certificate.bound)}"
+
+
+def compiled_record(
+    net: FormulaNetwork, measured: Measured, seconds: float, out: Path | None
+) -> dict[str, Any]:
+    made, certificate, cost = net.plan, net.certificate, net.network.cost()
+    return {
+        "formula": made.target,
+        "domain": made.domain,
+        "eps": made.eps,
+        "dtype": made.dtype,
+        "method": made.method,
+        "keys": made.anchors,
+        "heads": cost.heads,
+        "layers": made.layers,
+        "parameters": cost.parameters,
+        "kind": certificate.kind,
+        "bound": certificate.bound,
+        "approximation": certificate.approximation,
+        "rounding": certificate.rounding,
+        "measured": measured.error,
+        "measured_at": measured.at,
+        "measured_points": measured.points,
+        "printed_keys": made.printed_anchors,
+        "seconds": seconds,
+        "file": None if out is None else str(out),
+    }

@@ -1,0 +1,120 @@
+"""What the commands share: a sign of life while they work, JSON for machines, and files that are loaded or refused."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headsmith.refusal import Refusal
+
+if TYPE_CHECKING:
+    from headsmith.records.shown import Shown
+    from headsmith.targets.formula import FormulaNetwork, ScalarNetwork
+    from headsmith.views.tables import Table
+
+
+def working(label: str) -> AbstractContextManager[Any]:
+    """A spinner on the terminal's stderr while something longer goes on; nothing where nobody watches."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(label, spinner="dots")
+
+
+def show(*things: Table | Shown | Properties | str) -> None:
+    """Tables, one below another; a plain string is a line of text."""
+    from rich.console import Console
+
+    from headsmith.views.tables import Table
+
+    console = Console()
+    for thing in things:
+        if isinstance(thing, str):
+            console.print(thing, highlight=False, markup=False, soft_wrap=True)
+        elif isinstance(thing, Table | Properties):
+            console.print(thing.rich())
+        else:
+            console.print(Properties(thing.title(), thing.rows()).rich())
+
+
+@dataclass(frozen=True)
+class Properties:
+    """A title and rows (name, value), or (name, value, the same of something else) under `columns`."""
+
+    title: str
+    rows: Sequence[tuple[Any, ...]]
+    columns: Sequence[str] = ()
+
+    def rich(self) -> Any:
+        import rich.box
+        import rich.table
+        from rich.text import Text
+
+        from headsmith.views.tables import cell
+
+        table = rich.table.Table(
+            title=self.title, title_justify="left", title_style="bold", box=rich.box.SIMPLE_HEAD if self.columns else None,
+            show_header=bool(self.columns), padding=(0, 2), pad_edge=False,
+        )  # fmt: skip
+        for k in range(len(self.rows[0])):
+            name = self.columns[k] if self.columns else ""
+            table.add_column(Text(name), style="dim" if k != 1 else "", overflow="fold")
+        for row in self.rows:
+            table.add_row(*(Text("" if value is None else cell(value)) for value in row))
+        return table
+
+
+def show_json(obj: Any) -> None:
+    """One JSON object on stdout, in plain decimal numbers; what is infinite or unknown is null."""
+    import json
+
+    print(json.dumps(_plain(obj), indent=2, ensure_ascii=False))
+
+
+def _plain(obj: Any) -> Any:
+    if isinstance(obj, dict):
+        return {key: _plain(value) for key, value in obj.items()}
+    if isinstance(obj, list | tuple):
+        return [_plain(value) for value in obj]
+    return None if isinstance(obj, float) and not math.isfinite(obj) else obj
+
+
+def writable(path: Path) -> Path:
+    """The path, if a file can be written there; asked before the work, not after it."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise Refusal(f"{path} cannot be written: there is no folder {folder}")
+    if path.is_dir():
+        raise Refusal(f"{path} is a folder: give the name of a file")
+    if not os.access(folder, os.W_OK):
+        raise Refusal(f"{path} cannot be written: the folder {folder} is read-only")
+    return path
+
+
+def load_scalar(path: Path) -> ScalarNetwork:
+    """The network of one variable in a file."""
+    from headsmith.targets import load
+    from headsmith.targets.formula import ScalarNetwork
+
+    net = load(path)
+    if not isinstance(net, ScalarNetwork):
+        raise Refusal(
+            f"{path} holds a {net.kind}, not a function of one variable; load it in Python with headsmith.load"
+        )
+    return net
+
+
+def load_formula(path: Path) -> FormulaNetwork:
+    """The network of a formula in a file."""
+    from headsmith.targets.formula import FormulaNetwork
+
+    net = load_scalar(path)
+    if not isinstance(net, FormulaNetwork):
+        raise Refusal(
+            f"{path} holds {net.plan.target}, a function given as code, which is not stored; this needs a formula"
+        )
+    return net

@@ -1,0 +1,141 @@
+"""``headsmith run``, ``certify``, ``show`` and ``explain``: what can be done with a compiled file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headsmith.cli.console import Properties, load_formula, load_scalar, show, show_json, working, writable
+
+EACH = 2000  # inputs up to which every value gets an error bound of its own
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A file that compile wrote.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``run``, ``certify``, ``show`` and ``explain``."""
+    app.command("run")(run)
+    app.command("certify")(certify)
+    app.command("show")(show_file)
+    app.command("explain")(explain)
+
+
+def run(
+    file: File,
+    x: Annotated[
+        list[str] | None, typer.Argument(metavar="X...", help="Inputs; without any, stdin is read.")
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Read inputs from the first column, or the one named like the variable."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run a network; each value comes with its certified error."""
+    import torch
+
+    from headsmith.cli.inputs import numbers, read_inputs, written
+    from headsmith.records.shown import upper
+    from headsmith.targets.formula import FormulaNetwork
+    from headsmith.views.tables import Table
+
+    net = load_scalar(file)
+    dtype, bound, kind = net.plan.dtype, net.certificate.bound, net.certificate.kind
+    inputs = numbers(read_inputs(x or [], csv, net.network.features[0]), net.plan.domain, dtype)
+    tensor = torch.tensor(inputs, dtype=net.dtype)
+    with torch.no_grad():
+        values = net(tensor).double().tolist()
+    each = isinstance(net, FormulaNetwork) and len(inputs) <= EACH
+    errors = net.certify(tensor).tolist() if each else [bound] * len(inputs)  # type: ignore[operator]
+    if json:
+        names = ("x", "value", "error")
+        results = [dict(zip(names, row, strict=True)) for row in zip(inputs, values, errors, strict=True)]
+        show_json(
+            {"formula": net.plan.target, "dtype": dtype, "kind": kind, "bound": bound, "results": results}
+        )
+        return
+    rows = [
+        (written(a, dtype), written(b, dtype), upper(e))
+        for a, b, e in zip(inputs, values, errors, strict=True)
+    ]
+    if len(rows) > EACH:
+        print("\n".join("\t".join(row) for row in [("x", net.plan.target, "error at most"), *rows]))
+        return
+    word = "certified" if kind == "proved" else kind
+    note = f"{word}: within {upper(bound)} on the whole domain" + (
+        ", and as shown at these inputs" if each else ""
+    )
+    show(Table("", (net.network.features[0], net.plan.target, "error at most"), rows), note)
+
+
+def certify(file: File, json: Json = False) -> None:
+    """Prove a file again; exit 0 proved, 1 altered or false, 2 cannot be repeated."""
+    from headsmith.proof.checker import check
+    from headsmith.records.shown import upper
+
+    with working(f"proving {file} again"):
+        verdict = check(file)
+    if json:
+        show_json(
+            {"file": str(file), "status": verdict.status, "reason": verdict.reason, "bound": verdict.bound}
+        )
+    else:
+        word = ("proved", "not proved", "cannot be repeated")[verdict.status]
+        bound = (
+            f", error at most {upper(verdict.bound)}"
+            if verdict.status == 0 and verdict.bound is not None
+            else ""
+        )
+        show(f"{file}: {word}{bound} ({verdict.reason})")
+    raise typer.Exit(verdict.status)
+
+
+def show_file(
+    file: File,
+    out: Annotated[
+        Path | None, typer.Option(metavar="PNG", help="Draw a picture instead of printing tables.")
+    ] = None,
+) -> None:
+    """Show a network: its plan, certificate and cost, or a picture."""
+    if out is None:
+        from dataclasses import asdict
+
+        net = load_scalar(file)
+        cost = [(name.replace("_", " "), value) for name, value in asdict(net.network.cost()).items()]
+        show(net.plan, net.certificate, Properties("Cost", cost))
+        return
+    from headsmith.targets.measurement import curves
+    from headsmith.views.scalar import picture
+    from headsmith.views.style import save
+
+    writable(out)
+    formula = load_formula(file)
+    with working(f"drawing {formula.plan.target}"):
+        save(picture(curves(formula)), out)
+    show(f"{out}: {formula.plan.target}, its error and its attention")
+
+
+def explain(file: File, x: Annotated[str, typer.Argument(metavar="X", help="One input.")]) -> None:
+    """Say which keys each head reads at one input, and what they add."""
+    from headsmith.cli.inputs import Given, numbers
+    from headsmith.views.tables import Table
+
+    net = load_formula(file)
+    [value] = numbers([Given(x, "")], net.plan.domain, net.plan.dtype)
+    told = net.explain(value)
+    rows: list[tuple[Any, ...]] = []
+    for reading in told.readings:
+        wires = f"layer {reading.layer} head {reading.head}: {reading.input} to {reading.output}"
+        rows += [(wires if i == 0 else "", *key, key[1] * key[2]) for i, key in enumerate(reading.keys[:8])]
+        rest = reading.keys[8:]
+        if rest:
+            rows.append(
+                ("", f"{len(rest)} more", sum(k[1] for k in rest), None, sum(k[1] * k[2] for k in rest))
+            )
+        rows.append(("", "sum", None, None, reading.result))
+    show(Table("", ("head", "key", "weight", "value", "weight x value"), rows), told.title())

@@ -1,0 +1,173 @@
+"""What a network of one variable actually does: its largest error on samples, and its curves for a picture.
+
+A measurement is no proof, and is never shown as one; it says how much of the proved bound is used. Samples go where errors
+hide: the ends of the domain, kinks and singular places and the points where two keys tie, each approached geometrically, and
+points at random. The worst of them are measured again in ball arithmetic, so that the number is an error of the network and
+not of the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from headsmith.network import Attention
+
+if TYPE_CHECKING:
+    from headsmith.targets.formula import FormulaNetwork
+
+RANDOM = 20_000
+WORST = 64  # points that are measured again in ball arithmetic
+TIES = 400  # ties whose surroundings are sampled
+NEAR = 32  # keys of one head up to which every tie is visited, not only those of neighbours
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The largest error found, where, and on how many inputs."""
+
+    error: float
+    at: float
+    points: int
+
+
+@dataclass(frozen=True)
+class HeadCurves:
+    """One head over the domain: `weights[i, j]` is what it gives key j at the i-th input."""
+
+    name: str
+    input: str
+    output: str
+    keys: tuple[str, ...]
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A network over its domain: inputs, target, output - target in ball arithmetic, and every head's weights."""
+
+    formula: str
+    domain: tuple[float, float]
+    dtype: str
+    bound: float
+    x: np.ndarray
+    target: np.ndarray
+    error: np.ndarray
+    heads: tuple[HeadCurves, ...]
+
+
+def measure(net: FormulaNetwork, seed: int = 0) -> Measured:
+    """The largest |net(x) - f(x)| on samples.
+
+    >>> net = compile("tanh(x)", domain=(-2, 2), eps=1e-6)
+    >>> measure(net).error <= net.certificate.bound
+    True
+    """
+    x = samples(net, seed)
+    points = len(x)
+    for _ in range(3):
+        worst = np.argsort(-_rough_errors(net, x))[:WORST]
+        below, above = (x[np.clip(worst + step, 0, len(x) - 1)] for step in (-1, 1))
+        local = np.linspace(below.astype(np.float64), above.astype(np.float64), 17).astype(x.dtype)
+        x = np.unique(np.concatenate([x[worst], local.ravel()]))
+        points += local.size
+    worst = np.argsort(-_rough_errors(net, x))[:WORST]
+    errors = net.certify(torch.from_numpy(x[worst]))
+    at = int(errors.argmax())
+    return Measured(float(errors[at]), float(x[worst[at]]), points)
+
+
+def _rough_errors(net: FormulaNetwork, x: np.ndarray) -> np.ndarray:
+    with torch.no_grad():
+        y = net(torch.from_numpy(x)).double().numpy()
+    return np.abs(y - net.expression(x.astype(np.float64)))
+
+
+def samples(net: FormulaNetwork, seed: int = 0) -> np.ndarray:
+    """Inputs of the network's dtype inside its domain: special places, their neighbourhoods, and random ones."""
+    lo, hi = net.plan.domain
+    places = net.expression.places(lo, hi)
+    special = [lo, hi, *places.kinks, *places.singularities, *places.removable, *islice(ties(net), TIES)]
+    random = np.random.default_rng(seed).uniform(lo, hi, RANDOM)
+    return _inside(np.concatenate([_around(special, hi - lo, 30), random]), net)
+
+
+def _around(places: Sequence[float], width: float, steps: int) -> np.ndarray:
+    """Each place and its surroundings, at distances that shrink by a quarter each."""
+    reach = width * 0.25 ** np.arange(1.0, steps)
+    return np.add.outer(places, np.concatenate([-reach, [0.0], reach])).ravel()
+
+
+def _inside(points: np.ndarray, net: FormulaNetwork) -> np.ndarray:
+    """Points as numbers of the network's dtype, those in its domain, in order and each once."""
+    lo, hi = net.plan.domain
+    cast = points.astype(net.plan.dtype)
+    return np.unique(cast[(cast >= lo) & (cast <= hi)])
+
+
+def ties(net: FormulaNetwork) -> Iterator[float]:
+    """Where two keys of a head that reads the input have equal scores: the head turns from one to the other there."""
+    lo, hi = net.plan.domain
+    trace = net.network.trace(net.encode(torch.tensor(lo, dtype=net.dtype)))
+    for i, layer in enumerate(net.network.layers.values()):
+        keys = trace.get(f"blocks.{i}.attn.hook_memory_k")
+        if not isinstance(layer, Attention) or keys is None:
+            continue
+        for h in range(layer.heads):
+            if int(layer.query.index[h, 0]) != 0:
+                continue
+            lines = np.unique(keys[:, h].double().numpy(), axis=0)
+            pairs = combinations(lines, 2) if len(lines) <= NEAR else zip(lines, lines[1:], strict=False)
+            for (slope, offset), (other, level) in pairs:
+                if other != slope and lo < (place := (offset - level) / (other - slope)) < hi:
+                    yield float(place)
+
+
+def _key_name(j: int, gated: bool) -> str:
+    return "null" if gated and j == 0 else f"key {j}"
+
+
+def curves(net: FormulaNetwork, points: int = 1201) -> Curves:
+    """The network over its domain, at evenly spaced inputs and around its kinks, for a picture."""
+    lo, hi = net.plan.domain
+    places = net.expression.places(lo, hi)
+    special = _around([*places.kinks, *places.singularities], hi - lo, 20)
+    x = torch.from_numpy(_inside(np.concatenate([np.linspace(lo, hi, points), special]), net))
+    with torch.no_grad():
+        y = net(x)
+        trace = net.network.trace(net.encode(x))
+    exact = [net.expression.at(z) for z in x.double().tolist()]
+    error = np.array(
+        [float((value - ball).mid()) for value, ball in zip(y.double().tolist(), exact, strict=True)]
+    )
+    heads = []
+    for i, (name, layer) in enumerate(net.network.layers.items()):
+        if not isinstance(layer, Attention):
+            continue
+        pattern = trace[f"blocks.{i}.attn.hook_pattern"][:, :, 0, :].double().numpy()
+        own = f"blocks.{i}.attn.hook_v" in trace
+        for h in range(layer.heads):
+            used = pattern[:, h].max(0) > 0
+            names = [
+                *(["itself"] if own else []),
+                *(_key_name(j, own) for j in range(pattern.shape[-1] - own)),
+            ]
+            source, target = int(layer.query.index[h, 0]), int((layer.output.index[h] >= 0).nonzero()[0])
+            heads.append(
+                HeadCurves(
+                    f"{name} head {h}",
+                    net.network.features[source],
+                    net.network.features[target],
+                    tuple(n for n, u in zip(names, used, strict=True) if u),
+                    pattern[:, h][:, used],
+                )
+            )
+    return Curves(
+        net.plan.target, (lo, hi), net.plan.dtype, net.certificate.bound, x.double().numpy(),
+        np.array([float(ball.mid()) for ball in exact]), error, tuple(heads),
+    )  # fmt: skip
