@@ -26,7 +26,12 @@ _HOMES = {
     "Network": "headsmith.network",
     "parse": "headsmith.functions",
 }
-_MODULES = {"lab": "headsmith.lab"}
+_MODULES = {
+    "lab": "headsmith.lab",
+    "target": "headsmith.targets.kinds",
+    "machine": "headsmith.machines",
+    "prompt": "headsmith.machines.programs",
+}
 
 __all__ = ["Refusal", *_HOMES, *_MODULES]
 

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -79,10 +80,9 @@ def test_softmax_pair_tends_to_debiased_gd_with_slope_two():
     X, y, x, _ = prompts(2000, 5, 40, 0.1)
     step = regression.debiased_gd(X, y, x, 0.88)
     gaps = [
-        float((regression.softmax_pair(X, y, x, g, 0.88 / (2 * g)) - step).abs().mean())
-        for g in (0.08, 0.04, 0.02)
+        float((regression.softmax_pair(X, y, x, g, 0.88 / (2 * g)) - step).abs().mean()) for g in (0.08, 0.04, 0.02)
     ]
-    slopes = [math.log2(a / b) for a, b in zip(gaps, gaps[1:], strict=False)]
+    slopes = [math.log2(a / b) for a, b in itertools.pairwise(gaps)]
     assert all(abs(s - 2) < 0.03 for s in slopes)
     assert gaps[0] == pytest.approx(3.7e-3, rel=0.1)
 
@@ -101,9 +101,7 @@ def test_bayes_ratio_theorem_on_a_grid():
 def test_preconditioners_reduce_to_the_isotropic_rates():
     eye = torch.eye(5, dtype=torch.float64)
     assert torch.allclose(risks.preconditioner(eye, 40, 0.1), risks.debiased_rate(5, 40, 0.1) * eye)
-    assert torch.allclose(
-        risks.preconditioner(eye, 40, 0.1, debiased=False), risks.vanilla_rate(5, 40, 0.1) * eye
-    )
+    assert torch.allclose(risks.preconditioner(eye, 40, 0.1, debiased=False), risks.vanilla_rate(5, 40, 0.1) * eye)
     assert risks.preconditioned_gd(eye, 40, 0.1) == pytest.approx(risks.debiased_gd(5, 40, 0.1))
 
 
@@ -122,9 +120,7 @@ def test_preconditioned_risk_is_minimal_at_the_derived_preconditioner():
     g = torch.Generator().manual_seed(1)
     w = torch.randn(20_000, 5, generator=g, dtype=torch.float64) / math.sqrt(5)
     X, x = X @ root.T, x @ root.T
-    y = (X @ w[..., None])[..., 0] + math.sqrt(0.1) * torch.randn(
-        20_000, 40, generator=g, dtype=torch.float64
-    )
+    y = (X @ w[..., None])[..., 0] + math.sqrt(0.1) * torch.randn(20_000, 40, generator=g, dtype=torch.float64)
     guess = regression.debiased_gd(X, y, x, 1.0, risks.preconditioner(S, 40, 0.1))
     errors = (guess - (w * x).sum(-1)) ** 2
     assert abs(0.1 + float(errors.mean()) - best) < 4 * float(errors.std()) / math.sqrt(20_000)

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-MODULES: tuple[str, ...] = ("compile", "files", "papers")
+MODULES: tuple[str, ...] = ("compile", "files", "papers", "demo")
 
 
 def command() -> Any:

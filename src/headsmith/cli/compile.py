@@ -84,16 +84,14 @@ def plan(
                 "bound": made.bound,
                 "approximation": made.approximation,
                 "rounding": made.rounding,
-                "printed_keys": made.printed_anchors,
+                "printed_keys": _count(made.printed_anchors),
             }
         )
     else:
         show(made)
 
 
-def compiled_table(
-    net: FormulaNetwork, measured: Measured, seconds: float, out: Path | None = None
-) -> Properties:
+def compiled_table(net: FormulaNetwork, measured: Measured, seconds: float, out: Path | None = None) -> Properties:
     """What was made, beside what the papers' printed rule would make of the same request."""
     from headsmith.records.shown import number, upper
     from headsmith.views.tables import cell
@@ -126,9 +124,7 @@ def certified(net: FormulaNetwork) -> str:
     return f"{net.certificate.kind}: {net.certificate.statement}, bound = {upper(net.certificate.bound)}"
 
 
-def compiled_record(
-    net: FormulaNetwork, measured: Measured, seconds: float, out: Path | None
-) -> dict[str, Any]:
+def compiled_record(net: FormulaNetwork, measured: Measured, seconds: float, out: Path | None) -> dict[str, Any]:
     made, certificate, cost = net.plan, net.certificate, net.network.cost()
     return {
         "formula": made.target,
@@ -147,7 +143,12 @@ def compiled_record(
         "measured": measured.error,
         "measured_at": measured.at,
         "measured_points": measured.points,
-        "printed_keys": made.printed_anchors,
+        "printed_keys": _count(made.printed_anchors),
         "seconds": seconds,
         "file": None if out is None else str(out),
     }
+
+
+def _count(keys: float) -> int | float:
+    """A number of keys as an integer, where it is one."""
+    return int(keys) if keys < 2**53 else keys

@@ -1,4 +1,4 @@
-"""What the commands share: a sign of life while they work, JSON for machines, and files that are loaded or refused."""
+"""What the commands share: signs of life, tables, JSON for machines, and files that are loaded or refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def show(*things: Table | Shown | Properties | str) -> None:
         elif isinstance(thing, Table | Properties):
             console.print(thing.rich())
         else:
-            console.print(Properties(thing.title(), thing.rows()).rich())
+            console.print(Properties(thing.title(), thing.rows()).rich(), "")
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,14 @@ class Properties:
         from headsmith.views.tables import cell
 
         table = rich.table.Table(
-            title=self.title, title_justify="left", title_style="bold", box=rich.box.SIMPLE_HEAD if self.columns else None,
-            show_header=bool(self.columns), padding=(0, 2), pad_edge=False,
-        )  # fmt: skip
+            title=self.title,
+            title_justify="left",
+            title_style="bold",
+            box=rich.box.SIMPLE_HEAD if self.columns else None,
+            show_header=bool(self.columns),
+            padding=(0, 2),
+            pad_edge=False,
+        )
         for k in range(len(self.rows[0])):
             name = self.columns[k] if self.columns else ""
             table.add_column(Text(name), style="dim" if k != 1 else "", overflow="fold")
@@ -102,9 +107,7 @@ def load_scalar(path: Path) -> ScalarNetwork:
 
     net = load(path)
     if not isinstance(net, ScalarNetwork):
-        raise Refusal(
-            f"{path} holds a {net.kind}, not a function of one variable; load it in Python with headsmith.load"
-        )
+        raise Refusal(f"{path} holds a {net.kind}, not a function of one variable; use headsmith.load in Python")
     return net
 
 
@@ -114,7 +117,5 @@ def load_formula(path: Path) -> FormulaNetwork:
 
     net = load_scalar(path)
     if not isinstance(net, FormulaNetwork):
-        raise Refusal(
-            f"{path} holds {net.plan.target}, a function given as code, which is not stored; this needs a formula"
-        )
+        raise Refusal(f"{path} holds {net.plan.target}, a function given as code and not stored: this needs a formula")
     return net

@@ -25,14 +25,10 @@ def register(app: typer.Typer) -> None:
 
 def run(
     file: File,
-    x: Annotated[
-        list[str] | None, typer.Argument(metavar="X...", help="Inputs; without any, stdin is read.")
-    ] = None,
+    x: Annotated[list[str] | None, typer.Argument(metavar="X...", help="Inputs; without any, stdin is read.")] = None,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Read inputs from the first column, or the one named like the variable."
-        ),
+        typer.Option(metavar="FILE", help="Read inputs from the first column, or the one named like the variable."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -55,21 +51,14 @@ def run(
     if json:
         names = ("x", "value", "error")
         results = [dict(zip(names, row, strict=True)) for row in zip(inputs, values, errors, strict=True)]
-        show_json(
-            {"formula": net.plan.target, "dtype": dtype, "kind": kind, "bound": bound, "results": results}
-        )
+        show_json({"formula": net.plan.target, "dtype": dtype, "kind": kind, "bound": bound, "results": results})
         return
-    rows = [
-        (written(a, dtype), written(b, dtype), upper(e))
-        for a, b, e in zip(inputs, values, errors, strict=True)
-    ]
+    rows = [(written(a, dtype), written(b, dtype), upper(e)) for a, b, e in zip(inputs, values, errors, strict=True)]
     if len(rows) > EACH:
         print("\n".join("\t".join(row) for row in [("x", net.plan.target, "error at most"), *rows]))
         return
     word = "certified" if kind == "proved" else kind
-    note = f"{word}: within {upper(bound)} on the whole domain" + (
-        ", and as shown at these inputs" if each else ""
-    )
+    note = f"{word}: within {upper(bound)} on the whole domain" + (", and as shown at these inputs" if each else "")
     show(Table("", (net.network.features[0], net.plan.target, "error at most"), rows), note)
 
 
@@ -81,25 +70,17 @@ def certify(file: File, json: Json = False) -> None:
     with working(f"proving {file} again"):
         verdict = check(file)
     if json:
-        show_json(
-            {"file": str(file), "status": verdict.status, "reason": verdict.reason, "bound": verdict.bound}
-        )
+        show_json({"file": str(file), "status": verdict.status, "reason": verdict.reason, "bound": verdict.bound})
     else:
         word = ("proved", "not proved", "cannot be repeated")[verdict.status]
-        bound = (
-            f", error at most {upper(verdict.bound)}"
-            if verdict.status == 0 and verdict.bound is not None
-            else ""
-        )
+        bound = f", error at most {upper(verdict.bound)}" if verdict.status == 0 and verdict.bound is not None else ""
         show(f"{file}: {word}{bound} ({verdict.reason})")
     raise typer.Exit(verdict.status)
 
 
 def show_file(
     file: File,
-    out: Annotated[
-        Path | None, typer.Option(metavar="PNG", help="Draw a picture instead of printing tables.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw a picture instead of printing tables.")] = None,
 ) -> None:
     """Show a network: its plan, certificate and cost, or a picture."""
     if out is None:
@@ -134,8 +115,6 @@ def explain(file: File, x: Annotated[str, typer.Argument(metavar="X", help="One 
         rows += [(wires if i == 0 else "", *key, key[1] * key[2]) for i, key in enumerate(reading.keys[:8])]
         rest = reading.keys[8:]
         if rest:
-            rows.append(
-                ("", f"{len(rest)} more", sum(k[1] for k in rest), None, sum(k[1] * k[2] for k in rest))
-            )
+            rows.append(("", f"{len(rest)} more", sum(k[1] for k in rest), None, sum(k[1] * k[2] for k in rest)))
         rows.append(("", "sum", None, None, reading.result))
     show(Table("", ("head", "key", "weight", "value", "weight x value"), rows), told.title())

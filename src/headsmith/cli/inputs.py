@@ -1,7 +1,7 @@
 """Numbers for a network: typed, piped or in a CSV file, each remembered with the place it came from.
 
-A wrong cell in the ten-thousandth line must be found by its number, so every input carries its origin until it has been
-checked against the domain.
+A wrong cell in the ten-thousandth line must be found by its number, so every input carries its origin until
+it has been checked against the domain.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def read_inputs(words: Sequence[str], table: Path | None, variable: str) -> list
 
 
 def numbers(given: Sequence[Given], domain: tuple[float, float], dtype: str) -> list[float]:
-    """The numbers, rounded to the dtype; what is none, or lies outside the domain, is named with its place."""
+    """The numbers, rounded to the dtype; what is none, or outside the domain, is named with its place."""
     import numpy as np
 
     kind, (lo, hi) = np.dtype(dtype).type, domain
@@ -57,14 +57,14 @@ def numbers(given: Sequence[Given], domain: tuple[float, float], dtype: str) -> 
             raise Refusal(f"{where}{text} is not a finite number in {dtype}")
         if not lo <= value <= hi:
             raise Refusal(
-                f"{where}{text} lies outside the certified domain [{lo:.12g}, {hi:.12g}]: compile with a wider domain"
+                f"{where}{text} lies outside the certified domain [{lo:.12g}, {hi:.12g}]: compile a wider one"
             )
         values.append(value)
     return values
 
 
 def written(value: float, dtype: str) -> str:
-    """A float with the digits that tell it from its neighbours; a float32 with one more, which shows its rounding.
+    """A float with the digits that tell it from its neighbours; a float32 with as many as show its rounding.
 
     >>> written(0.1, "float64"), written(0.10000000149011612, "float32"), written(0.5, "float32")
     ('0.1', '0.100000001', '0.5')

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -82,6 +83,8 @@ def accept(x: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The input, promoted exactly to the network's dtype; wider, complex or non-finite input is refused."""
     if torch.is_autocast_enabled(device.type):
         raise Refusal("autocast would change the arithmetic that the certificate is about: call outside of it")
+    if isinstance(x, np.ndarray | np.generic):
+        x = torch.as_tensor(x)  # keeps its dtype, so that a wider one is noticed
     given = x if isinstance(x, Tensor) else torch.as_tensor(x, dtype=dtype)
     if given.is_complex() or given.dtype == torch.bool:
         raise Refusal(f"the input is {_name(given.dtype)}; give real numbers")

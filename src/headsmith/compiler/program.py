@@ -57,7 +57,7 @@ def forge(target: Expression, domain: Domain, eps: float, dtype: str, method: st
         part = printed_part(target, domain, eps, dtype, task.input, task.output)
         try:
             proof = prove_part(part, dtype, 1e-2 * eps, task.places.kinks, exact(domain))
-        except Unprovable as reason:
+        except (Unprovable, Unresolved) as reason:
             raise Short(str(reason)) from None
         return _finished([proof], task, "printed")
     if method == "composition":
@@ -70,10 +70,13 @@ def forge(target: Expression, domain: Domain, eps: float, dtype: str, method: st
     try:
         proof, name = solve(task, method)
         return _finished([proof], task, name)
-    except Short:
+    except Short as alone:
         if method != "auto" or not any(split(term) for term in target.terms()):
             raise
-        return _composed(task)
+        try:
+            return _composed(task)
+        except Short as composed:
+            raise min((alone, composed), key=lambda short: short.best) from None
 
 
 def split(term: Expression) -> tuple[Expression, Expression] | None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from headsmith.proof.rounding import FORMATS
 from headsmith.refusal import Refusal
@@ -26,7 +25,7 @@ def read_eps(eps: Any) -> float:
 
 def read_dtype(dtype: Any) -> str:
     """'float64' or 'float32', also given as torch or numpy dtypes."""
-    name = str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else str(dtype)
+    name = dtype.__name__ if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
     if name not in FORMATS:
         raise Refusal(f"dtype must be float64 or float32 (what the rounding theorem covers), not {name!r}")
     return name

@@ -138,7 +138,7 @@ def _table(task: Task, heads: Sequence[Head], bias: float) -> Proved:
             )
         except Unreached as failure:
             near = failure.best.error + failure.best.noise if failure.best else math.inf
-            raise Short(f"the search for keys stops at {min(near, best):.1e}: {failure.reason}", best) from None
+            raise Short(f"the search for keys stops at {min(near, best):.1e}: {failure.reason}", min(1.2 * near, best)) from None
         proof = task.prove([*heads, Head.table(found.slopes, found.offsets, found.values)], bias, 1e-3 * task.eps)
         bound = total(proof, task.dtype)
         if bound <= task.eps:

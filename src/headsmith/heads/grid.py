@@ -19,13 +19,15 @@ from itertools import product
 import numpy as np
 
 from headsmith.heads.keys import Array
-from headsmith.heads.shared import Ladder, calm_lines, ladder, solver
+from headsmith.heads.shared import Ladder, calm_lines, ladder, solve_values
 from headsmith.heads.table import ROUNDOFF
 from headsmith.proof.tensor import Axis, TensorHead
 
 Box = Sequence[tuple[float, float]]
 Function = Callable[..., Array]
 
+CAP = {1: 1e4, 2: 1e3, 3: 300.0, 4: 100.0}
+"""Largest value over max|f|, by the number of variables: larger ones save few tokens and cost the proof many cells."""
 BITS = {"float64": 53, "float32": 24}
 SAMPLES = {1: (32, 400), 2: (24, 160), 3: (16, 48), 4: (12, 24)}
 """Chebyshev points an axis: to begin with, and at most."""
@@ -50,9 +52,11 @@ class Search:
     def __init__(self, f: Function, box: Box, eps: float, dtype: str = "float64") -> None:
         self.box, self.eps, self.dtype = tuple(box), eps, dtype
         self.nodes, self.samples = _resolved(f, self.box, eps)
+        self.between = [_between(len(z), *ends) for z, ends in zip(self.nodes, self.box, strict=True)]
+        self.checks = f(*np.meshgrid(*self.between, indexing="ij", sparse=True))
         self.size = float(np.abs(self.samples).max()) or 1.0
         unit, dims = ROUNDOFF[dtype], len(self.box)
-        wanted = 1e6 if dtype == "float64" else 30.0
+        wanted = CAP[dims] if dtype == "float64" else 30.0
         total = max(9.0, min(wanted, eps / (300 * unit * self.size)))
         self.cap = self.size * total ** (1 / dims)
         self.ladders = [self._ladder(k) for k in range(dims)]
@@ -61,10 +65,10 @@ class Search:
         """Keys for axis k: all slices along it, compressed to their principal directions."""
         slices = np.moveaxis(self.samples, k + 1, -1).reshape(-1, len(self.nodes[k]))
         _, sigma, rows = np.linalg.svd(slices, full_matrices=False)
-        kept = max(1, int((sigma > 0.02 * self.eps).sum()))
+        kept = min(40, max(1, int((sigma > 0.02 * self.eps).sum())))
         spread = slices.shape[0] ** -0.5 * 3  # a slice may be three times its root mean square
         y = rows[:kept] * (sigma[:kept, None] * spread)
-        most = max(3, min(48, len(self.nodes[k]) // 2))
+        most = max(3, min(64, len(self.nodes[k]) // 2))
         return ladder(self.nodes[k], y, self.eps / len(self.box), self.cap, most)
 
     def sizes(self) -> list[tuple[int, ...]]:
@@ -78,17 +82,21 @@ class Search:
         lines = [calm_lines(found.keys[p], z) for found, p, z in zip(self.ladders, sizes, self.nodes, strict=True)]
         largest = sum(float(np.abs(b).max()) for _, b in lines) or 1.0
         quantum = 2.0 ** (math.ceil(math.log2(largest)) + 1 - BITS[self.dtype])
-        axes = [Axis(_cast(a, self.dtype), np.round(b / quantum) * quantum) for a, b in lines]
+        rounded = [np.round(b / quantum) * quantum for _, b in lines]
+        starts = [b[0] for b in rounded[1:]]  # the first axis carries the common offset: one way to write each head
+        offsets = [rounded[0] + sum(starts), *(b - start for b, start in zip(rounded[1:], starts, strict=True))]
+        axes = [Axis(_cast(a, self.dtype), b) for (a, _), b in zip(lines, offsets, strict=True)]
         values = self.samples
         for k, (axis, z) in enumerate(zip(axes, self.nodes, strict=True)):
             lam = 0.3 * self.eps * (len(z) / len(axis)) ** 0.5 / self.cap
-            solve = solver(axis.weights(z).T, lam)
-            values = np.moveaxis(np.tensordot(solve, values, (1, k + 1)), 0, k + 1)
+            along = np.moveaxis(values, k + 1, 0)
+            solved = solve_values(axis.weights(z), along.reshape(len(z), -1), lam)
+            values = np.moveaxis(solved.reshape(len(axis), *along.shape[1:]), 0, k + 1)
         return TensorHead(tuple(axes), _cast(np.moveaxis(values, 0, -1), self.dtype))
 
     def error(self, head: TensorHead) -> float:
-        """The largest error at the samples."""
-        return float(np.abs(head.grid(self.nodes) - self.samples).max())
+        """The largest error half-way between the fitted points, and at the ends."""
+        return float(np.abs(head.grid(self.between) - self.checks).max())
 
     def find(self, aim: float) -> TensorHead | None:
         """The smallest head whose sampled error is at most `aim`, or None."""
@@ -125,6 +133,11 @@ def _resolved(f: Function, box: Box, eps: float) -> tuple[list[Array], Array]:
         counts = [min(most, math.ceil(1.5 * m)) if r else m for m, r in zip(counts, rough, strict=True)]
 
 
+def _between(count: int, lo: float, hi: float) -> Array:
+    """The extrema of T_count on [lo, hi]: between the Chebyshev points, and the ends."""
+    return np.clip((hi + lo) / 2 + (hi - lo) / 2 * np.cos(np.arange(count + 1) * np.pi / count), lo, hi)
+
+
 def _tail(values: Array, axis: int) -> float:
     """The largest of the last three Chebyshev coefficients along an axis."""
     m = values.shape[axis]
@@ -135,3 +148,19 @@ def _tail(values: Array, axis: int) -> float:
 
 def _cast(x: Array, dtype: str) -> Array:
     return x.astype(dtype).astype(np.float64)
+
+
+def cost(f: Function, box: Box, eps: float) -> int:
+    """How many tokens a grid would take for any number of variables: the keys of each axis, from a few slices along it."""
+    rng = np.random.default_rng(0)
+    others = [[lo + (hi - lo) * t for lo, hi in box] for t in (*rng.uniform(0, 1, 6), 0.0, 0.5, 1.0)]
+    tokens = 1
+    for k, interval in enumerate(box):
+
+        def slices(z: Array, k: int = k) -> Array:
+            points = [[z if i == k else np.full_like(z, x) for i, x in enumerate(other)] for other in others]
+            return np.concatenate([f(*point) for point in points])
+
+        search = Search(slices, [interval], eps)
+        tokens *= max(search.ladders[0].keys)
+    return tokens

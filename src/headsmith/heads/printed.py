@@ -32,7 +32,8 @@ def printed_steps(target: Expression, domain: tuple[float, float], eps: float) -
         slope = math.inf
     if slope == math.inf:
         return math.ceil((hi - lo) / max(_modulus(target, domain, eps / 2), 1e-300))
-    return max(1, math.ceil(2 * slope * (hi - lo) / eps))
+    steps = 2 * slope * (hi - lo) / eps
+    return max(1, math.ceil(steps)) if math.isfinite(steps) else math.inf
 
 
 def printed_part(

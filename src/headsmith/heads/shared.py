@@ -16,6 +16,8 @@ import numpy as np
 from headsmith.heads.keys import Array, Keys, attention, from_anchors, lines, split
 
 ITERATIONS = 80
+BUDGET = 6e9
+"""Floating-point operations that one ladder may take."""
 KAPPAS = (0.03, 0.1, 0.25, 0.5, 1.0)
 GUARDS = (0, 1, 2, 4)
 
@@ -28,11 +30,11 @@ class Ladder:
     worst: dict[int, float]
 
 
-def solver(weights: Array, lam: float) -> Array:
-    """The (P, points) matrix that gives the values: min |y - g W|^2 + lam^2 |g|^2."""
-    count = len(weights)
-    q, r = np.linalg.qr(np.concatenate([weights.T, lam * np.eye(count)]))
-    return np.linalg.solve(r, q[: weights.shape[1]].T)
+def solve_values(weights: Array, y: Array, lam: float) -> Array:
+    """min |y - W g|^2 + lam^2 |g|^2 for weights W (points, P) and y (points, functions): g (P, functions)."""
+    points, count = weights.shape
+    q, r = np.linalg.qr(np.concatenate([weights, lam * np.eye(count)]))
+    return np.linalg.solve(r, q[:points].T @ y)
 
 
 @dataclass
@@ -43,6 +45,10 @@ class _State:
     basis: Array
     residual: Array
     cost: float
+
+    @property
+    def worst(self) -> float:
+        return float(np.abs(self.residual).max())
 
 
 def _fitted(keys: Keys, z: Array, y: Array, lam: float) -> _State:
@@ -79,7 +85,7 @@ def descend(keys: Keys, z: Array, y: Array, lam: float, goal: float, iterations:
     state = _fitted(keys, z, y, lam)
     mu, stalls, count = 1e-3, 0, keys.number - 1
     for _ in range(iterations):
-        if count < 1 or np.abs(state.residual).max() < goal or stalls > 5:
+        if count < 1 or state.worst < goal or stalls > 5:
             break
         matrix, right, norms = _linearised(state, z, lam)
         q, triangle = np.linalg.qr(matrix)
@@ -102,6 +108,9 @@ def descend(keys: Keys, z: Array, y: Array, lam: float, goal: float, iterations:
 
 
 def _starts(lo: float, hi: float, count: int) -> Iterator[Keys]:
+    if count == 1:
+        yield Keys(np.zeros(0), np.zeros(0))
+        return
     for guard in GUARDS:
         inside = count - 2 * guard
         if inside < 2 and guard:
@@ -112,29 +121,48 @@ def _starts(lo: float, hi: float, count: int) -> Iterator[Keys]:
             yield from_anchors(anchors, kappa)
 
 
-def ladder(z: Array, y: Array, eps: float, cap: float, most: int) -> Ladder:
-    """The best keys for P = 1, 2, ... until the largest residual of all functions y (functions, points) is under eps.
+def ladder(z: Array, y: Array, eps: float, cap: float, most: int, budget: float = BUDGET) -> Ladder:
+    """The best keys for growing P until the largest residual of all functions y (functions, points) is under eps / 2.
 
-    `cap` is the size of the values that the penalty tolerates: they cost a third of eps when they reach it.
+    Evenly spaced keys, which cost one solve each, say how many would do; the descent starts at a third of that. It stops
+    when its work is spent, and the rungs left are filled with the evenly spaced keys. `cap` is the size of the values that the
+    penalty tolerates: they cost a third of eps when they reach it.
     """
+    lo, hi, goal = float(z.min()), float(z.max()), 0.5 * eps
+    still: dict[int, list[_State]] = {}
+    for count in (*range(1, 13), *range(14, most + 1, 2)):
+        tries = [_fitted(k, z, y, _penalty(eps, z, count, cap)) for k in _starts(lo, hi, count)]
+        still[count] = sorted(tries, key=lambda s: s.cost)[:2]
+        if still[count][0].worst < goal:
+            break
     keys: dict[int, Keys] = {}
     worst: dict[int, float] = {}
     last: _State | None = None
-    for count in range(1, most + 1):
-        lam = 0.3 * eps * (len(z) / count) ** 0.5 / cap
-        if count == 1:
-            state = _fitted(Keys(np.zeros(0), np.zeros(0)), z, y, lam)
-        else:
-            tries = sorted((_fitted(k, z, y, lam) for k in _starts(z.min(), z.max(), count)), key=lambda s: s.cost)
-            best = [t.keys for t in tries[:2]]
-            if last is not None and count > 2:
-                best.append(_grown(last, z))
-            found = [descend(k, z, y, lam, 0.5 * eps) for k in best]
-            state = min(found, key=lambda s: float(np.abs(s.residual).max()))
-        keys[count], worst[count], last = state.keys, float(np.abs(state.residual).max()), state
-        if worst[count] < 0.5 * eps:
+    for count in range(1, max(still) + 1):
+        state = still[count][0] if count in still else None
+        work = len(y) * (len(z) + count) * (2 * count) ** 2 * ITERATIONS * 3
+        if 1 < count >= max(still) // 3 and work < budget:
+            budget -= work
+            lam = _penalty(eps, z, count, cap)
+            begin = [s.keys for s in still.get(count, [])] or [s.keys for s in _started(z, y, lam, count)]
+            begin += [_grown(last, z)] if last is not None and last.keys.number == count - 1 else []
+            found = [descend(k, z, y, lam, goal) for k in begin]
+            state = last = min((s for s in (*found, state) if s is not None), key=lambda s: s.worst)
+        if state is None:
+            continue
+        keys[count], worst[count] = state.keys, state.worst
+        if state.worst < goal:
             break
     return Ladder(keys, worst)
+
+
+def _penalty(eps: float, z: Array, count: int, cap: float) -> float:
+    return 0.3 * eps * (len(z) / count) ** 0.5 / cap
+
+
+def _started(z: Array, y: Array, lam: float, count: int) -> list[_State]:
+    tries = [_fitted(k, z, y, lam) for k in _starts(float(z.min()), float(z.max()), count)]
+    return sorted(tries, key=lambda s: s.cost)[:2]
 
 
 def _grown(state: _State, z: Array) -> Keys:

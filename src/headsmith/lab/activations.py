@@ -86,9 +86,7 @@ def activation(name: str | Activation) -> Activation:
         return name
     kind, _, constant = name.partition(":")
     if kind not in ("exp", "tanh", "affine", "square", "linear"):
-        raise Refusal(
-            f"no activation is called {name!r}; there are exp, tanh, affine[:C], square[:C] and linear"
-        )
+        raise Refusal(f"no activation is called {name!r}; there are exp, tanh, affine[:C], square[:C] and linear")
     try:
         return Activation(kind, float(constant) if constant else 1.0)
     except ValueError:

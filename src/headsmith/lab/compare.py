@@ -44,7 +44,8 @@ class Comparison(Shown):
     distances: dict[str, dict[str, float]]
 
     def title(self) -> str:
-        return f"risk on common prompts, lengths {', '.join(map(str, self.lengths))}; last: distance to {self.names[0]}"
+        grid = ", ".join(map(str, self.lengths))
+        return f"risk on common prompts, lengths {grid}; last: distance to {self.names[0]}"
 
     @property
     def names(self) -> list[str]:
@@ -114,9 +115,7 @@ def _control(drawn: Prompts, task: Task, length: int) -> tuple[Tensor, float]:
     return torch.stack(squares).mean(0), sum(known) / len(known)
 
 
-def length_risks(
-    model: Any, task: Task, lengths: Sequence[int], prompts: int = 20_000, seed: int = 0
-) -> list[float]:
+def length_risks(model: Any, task: Task, lengths: Sequence[int], prompts: int = 20_000, seed: int = 0) -> list[float]:
     """The risk of one contender at each length, on fresh prompts."""
     found = compare(model, task=task, lengths=lengths, prompts=prompts, seed=seed)
     return next(iter(found.risks.values()))
@@ -140,9 +139,7 @@ def _answer(contender: Any, task: Task) -> tuple[str, Answer]:
         known = named_predictors(task) | {
             "zero": lambda X, y, x, n: regression.zero(X, y, x),
             "ols": lambda X, y, x, n: regression.ols(X, y, x),
-            "debiased_gd": lambda X, y, x, n: regression.debiased_gd(
-                X, y, x, 1.0, risks_preconditioner(task, n)
-            ),
+            "debiased_gd": lambda X, y, x, n: regression.debiased_gd(X, y, x, 1.0, risks_preconditioner(task, n)),
         }
         if contender not in known:
             raise Refusal(f"no predictor is called {contender!r}; there are {', '.join(sorted(known))}")
@@ -159,9 +156,7 @@ def _answer(contender: Any, task: Task) -> tuple[str, Answer]:
     if callable(contender):
         label = getattr(contender, "__name__", "function").strip("<>")
         return label, lambda p: contender(*p.regression()).unsqueeze(-1)
-    raise Refusal(
-        f"{contender!r} cannot answer prompts; give a run, a model, a network, a name or a function"
-    )
+    raise Refusal(f"{contender!r} cannot answer prompts; give a run, a model, a network, a name or a function")
 
 
 def network_answer(network: Network, prompts: Prompts) -> Tensor:

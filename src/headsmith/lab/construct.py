@@ -46,7 +46,9 @@ def construct(
     preconditioned_gd  covariance of the covariates, or the preconditioner itself
     linear_attention   kq (H, D, D) and ov (H, N, D) of the layer (1/L) sum_h OV_h Z Z' KQ_h z, by 2H softmax
     heads
-    superposition      one response per support with `heads` heads, N + 1 at least (N + 1 unless given)
+    superposition      one response per support with `heads` heads, N + 1 at least (N + 1 unless given); here
+    the
+                       heads are no opposite pairs, so the error is O(gamma) instead of O(gamma^2)
 
     >>> construct("debiased_gd", features=5, length=40, noise=0.1, gamma=0.05)      # doctest: +SKIP
     """
@@ -57,23 +59,17 @@ def construct(
         return _pairs(torch.eye(features).double()[None] * step, gamma)
     if name == "preconditioned_gd":
         if preconditioner is None and covariance is None:
-            raise Refusal(
-                "preconditioned_gd needs the covariance of the covariates, or the preconditioner itself"
-            )
+            raise Refusal("preconditioned_gd needs the covariance of the covariates, or the preconditioner itself")
         if preconditioner is None:
             assert covariance is not None
             preconditioner = risks.preconditioner(covariance.double(), length, noise)
         return _pairs(preconditioner.double()[None], gamma)
     if name == "linear_attention":
         if kq is None or ov is None:
-            raise Refusal(
-                "linear_attention needs kq (H, D, D) and ov (H, N, D) of the layer to be turned into softmax"
-            )
+            raise Refusal("linear_attention needs kq (H, D, D) and ov (H, N, D) of the layer to be turned into softmax")
         return _from_linear(kq.double(), ov.double(), gamma)
     if name == "superposition":
-        task = Task(
-            features=max(features, 1 + max(j for s in supports for j in s)), length=length, noise=noise
-        )
+        task = Task(features=max(features, 1 + max(j for s in supports for j in s)), length=length, noise=noise)
         return _superposed(supports, task, gamma, heads)
     raise Refusal(f"nothing is constructed under the name {name!r}; there are {', '.join(NAMES)}")
 

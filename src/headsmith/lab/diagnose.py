@@ -104,9 +104,7 @@ def diagnose(
             crippled = AttentionModel.from_products(kq, kept, layer.features, layer.activation).double()
             ablation.append(paired_risk(crippled(drawn), drawn, task, read.preconditioner) - risk)
     known = named_predictors(task, read)
-    guesses = {
-        name: torch.stack([f(n) for n in range(task.responses)], -1) for name, f in _on(drawn, known).items()
-    }
+    guesses = {name: torch.stack([f(n) for n in range(task.responses)], -1) for name, f in _on(drawn, known).items()}
     distances = {n: float((answer - g).square().mean() / g.square().mean()) for n, g in guesses.items()}
     values = {f.name: getattr(read, f.name) for f in fields(read)}
     baselines = baseline_risks(task)
@@ -148,9 +146,7 @@ def named_predictors(task: Task, read: Mechanism | None = None) -> dict[str, Any
         name: lambda X, y, x, n: regression.debiased_gd(X, y, x, 1.0, step[n]),
         "vanilla_gd": lambda X, y, x, n: regression.vanilla_gd(X, y, x, risks.vanilla_rate(d, L, noise)),
         "kernel_smoother": lambda X, y, x, n: regression.kernel_smoother(X, y, x, *single),
-        "ridge": lambda X, y, x, n: regression.ridge(
-            X, y, x, noise, task.prior(n).diagonal().clamp_min(1e-9)
-        ),
+        "ridge": lambda X, y, x, n: regression.ridge(X, y, x, noise, task.prior(n).diagonal().clamp_min(1e-9)),
     }
 
 
@@ -166,9 +162,7 @@ def baseline_risks(task: Task) -> dict[str, float]:
     found = {}
     steps = [risks_preconditioner(task, n) for n in range(task.responses)]
     if not isinstance(task, Sampled):
-        parts = [
-            risks.descent(s, task.sigma, task.prior(n), task.length, task.noise) for n, s in enumerate(steps)
-        ]
+        parts = [risks.descent(s, task.sigma, task.prior(n), task.length, task.noise) for n, s in enumerate(steps)]
         found["debiased_gd" if task.covariance is None else "preconditioned_gd"] = sum(parts) / len(parts)
     if task.covariance is None and task.supports is None and not isinstance(task, Sampled):
         found["ridge"] = risks.ridge(task.features, task.length, task.noise, draws=4000)
@@ -195,13 +189,13 @@ def as_model(model: AttentionModel | nn.Module | Mapping[str, Any], responses: i
     for name, part in model.named_modules():
         if isinstance(part, nn.LayerNorm | nn.BatchNorm1d | nn.GroupNorm):
             raise Refusal(
-                f"{name or 'the model'} is a normalisation layer: it rescales every token by its own size, so KQ and OV do "
-                "not describe the layer; pass its attention alone"
+                f"{name or 'the model'} is a normalisation layer: it rescales every token by its own size, so KQ and "
+                "OV do not describe the layer; pass its attention alone"
             )
         if isinstance(part, nn.Embedding) or "position" in type(part).__name__.lower():
             raise Refusal(
-                f"{name or 'the model'} adds positions or embeddings to the tokens: their part of the logits is not in KQ; "
-                "pass the attention alone, trained without positions"
+                f"{name or 'the model'} adds positions or embeddings to the tokens: their part of the logits is not "
+                "in KQ; pass the attention alone, trained without positions"
             )
     inner = [part for part in model.modules() if isinstance(part, nn.MultiheadAttention)]
     if len(inner) == 1 and len(list(model.children())) == 1:

@@ -61,17 +61,13 @@ def moments(
     centre = g.mean(-1)
     flat = g - centre.unsqueeze(-1)
     spread = flat.square().mean(-1)
-    root = (
-        (shares / draws).sqrt().unsqueeze(-1)
-    )  # the weight of a direction at each norm, in both factors of M
+    root = (shares / draws).sqrt().unsqueeze(-1)  # the weight of a direction at each norm, in both factors of M
     b = torch.zeros_like(omega)
     M = torch.zeros(len(omega), len(omega), dtype=torch.float64)
     for r, share in zip(*_radii(d, 10), strict=True):
         p = f.weights((r * omega)[:, None, None, None] * g)
         q = (1 + (slope * r)[:, None, None, None] * flat) / L
-        gp, gq = (
-            (t * root).flatten(1) for t in ((p * g).sum(-1), centre + (slope * r)[:, None, None] * spread)
-        )
+        gp, gq = ((t * root).flatten(1) for t in ((p * g).sum(-1), centre + (slope * r)[:, None, None] * spread))
         b = b + share * r * ((gp - gq) * root.expand(4, draws).flatten()).sum(-1)
         p, q = ((t * root.unsqueeze(-1)).flatten(1) for t in (p, q))
         M = M + share * ((gp @ gp.T - gq @ gq.T) / d + other * (p @ p.T - q @ q.T))

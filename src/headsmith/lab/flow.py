@@ -39,9 +39,7 @@ def late_law(time: float | np.ndarray, problem: Problem) -> float | np.ndarray:
     return c / (4 * problem.ratio * problem.features**3 * c**6 * time) ** (1 / 6)
 
 
-def printed_law(
-    time: float | np.ndarray, peak: float, peak_time: float, problem: Problem
-) -> float | np.ndarray:
+def printed_law(time: float | np.ndarray, peak: float, peak_time: float, problem: Problem) -> float | np.ndarray:
     """(peak^-2 + d^3 lambda (t - tau) / (2 (1 + d lambda)^2))^(-1/2): phase III as the paper has it."""
     d, ratio = problem.features, problem.ratio
     return (peak**-2 + d**3 * ratio * (time - peak_time) / (2 * (1 + d * ratio) ** 2)) ** -0.5
@@ -77,9 +75,7 @@ class Flow:
         peak.
         """
         tau2 = self.peak[0]
-        small = np.minimum(np.abs(self.mu[:, 0]), np.abs(self.omega[:, 0])) <= 0.5 / math.sqrt(
-            self.problem.features
-        )
+        small = np.minimum(np.abs(self.mu[:, 0]), np.abs(self.omega[:, 0])) <= 0.5 / math.sqrt(self.problem.features)
         before = np.flatnonzero(small & (self.times < tau2))
         return float(self.times[before[-1]]) if len(before) else 0.0, tau2
 
@@ -115,12 +111,11 @@ def flow(
     start = np.concatenate([np.asarray(omega0, dtype=float), np.asarray(mu0, dtype=float)])
     heads = len(start) // 2
     field = (_approximate_field if loss == "approx" else _exact_field)(problem, heads)
-    late = np.geomspace(min(20.0, until), until, samples // 2)[1:] if until > 20 else []
-    times = np.concatenate([np.linspace(0, min(20.0, until), samples - len(late)), late])
+    early = np.linspace(0, min(20.0, until), samples // 2 if until > 20 else samples)
+    late = np.geomspace(20.0, until, samples // 2)[1:] if until > 20 else np.empty(0)
+    times = np.concatenate([early, late])
     method, tolerance = ("LSODA", 1e-9) if loss == "approx" else ("RK45", 1e-4)
-    solved = solve_ivp(
-        lambda _, z: field(z)[1], (0, until), start, method, t_eval=times, rtol=tolerance, atol=1e-12
-    )
+    solved = solve_ivp(lambda _, z: field(z)[1], (0, until), start, method, t_eval=times, rtol=tolerance, atol=1e-12)
     losses = np.array([field(z)[0] for z in solved.y.T])
     return Flow(solved.t, solved.y[:heads].T, solved.y[heads:].T, losses, problem)
 

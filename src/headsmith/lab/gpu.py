@@ -29,9 +29,7 @@ __all__ = ["main", "throughput", "train_group"]
 
 def throughput(heads: int, replicas: int, device: str, steps: int) -> dict[str, float]:
     """Seed-steps per second of the full model at batch 256, data included, after a warm-up."""
-    trainer = Trainer(
-        isotropic(), [heads] * replicas, range(replicas), recipe("paper"), activation("exp"), device
-    )
+    trainer = Trainer(isotropic(), [heads] * replicas, range(replicas), recipe("paper"), activation("exp"), device)
     with torch.no_grad():
         trainer.advance(max(10, steps // 10))
         _wait(device)
@@ -62,9 +60,10 @@ def train_group(heads: int, seeds: int, steps: int | None, device: str, deadline
         trainer.note()
     _wait(device)
     state = trainer.state()
-    parts = {name: state[f"history.{name}"] for name in ("loss", "kq", "ov")}
+    loss, kq, ov = (state[f"history.{name}"] for name in ("loss", "kq", "ov"))
     kind = activation("exp")
-    run = Run(isotropic(), heads, kind, made, "paper", tuple(range(seeds)), state["history.step"], **parts)
+    steps_noted = state["history.step"]
+    run = Run(isotropic(), heads, kind, made, "paper", tuple(range(seeds)), steps_noted, loss, kq, ov)
     return run, time.perf_counter() - start
 
 
@@ -106,9 +105,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run it all and write results.json after every part, so that an early end loses little."""
     parser = argparse.ArgumentParser(prog="python -m headsmith.lab.gpu", description=__doc__)
     parser.add_argument("--out", default="out/gpu", help="folder for results.json")
-    parser.add_argument(
-        "--minutes", type=float, default=8.0, help="stop training after so many minutes in all"
-    )
+    parser.add_argument("--minutes", type=float, default=8.0, help="stop training after so many minutes in all")
     parser.add_argument("--seeds", type=int, default=32)
     parser.add_argument("--dry", action="store_true", help="tiny sizes, on the CPU if there is no GPU")
     options = parser.parse_args(argv)

@@ -36,9 +36,7 @@ class AttentionModel(nn.Module):
     torch.Size([8, 1])
     """
 
-    def __init__(
-        self, q: Tensor, k: Tensor, v: Tensor, o: Tensor, features: int, kind: str | Activation = "exp"
-    ):
+    def __init__(self, q: Tensor, k: Tensor, v: Tensor, o: Tensor, features: int, kind: str | Activation = "exp"):
         super().__init__()
         self.q, self.k, self.v, self.o = (nn.Parameter(t.detach().clone()) for t in (q, k, v, o))
         self.features = features
@@ -46,9 +44,7 @@ class AttentionModel(nn.Module):
         self.layout = Layout(len(q), features, o.shape[1])
 
     @classmethod
-    def from_products(
-        cls, kq: Tensor, ov: Tensor, features: int, kind: str | Activation = "exp"
-    ) -> AttentionModel:
+    def from_products(cls, kq: Tensor, ov: Tensor, features: int, kind: str | Activation = "exp") -> AttentionModel:
         """A model with the given KQ (H, D, D), its scale folded in, and OV (H, N, D): K = V = I."""
         eye = torch.eye(kq.shape[-1], dtype=kq.dtype).expand_as(kq)
         return cls(kq * kq.shape[-1] ** 0.5, eye, eye, ov, features, kind)
@@ -82,9 +78,7 @@ class AttentionModel(nn.Module):
     def forward(self, prompts: Prompts) -> Tensor:
         """The answers (..., N)."""
         batch = prompts.query.shape[:-1]
-        flat = Prompts(
-            *(t.reshape(1, -1, *t.shape[len(batch) :]).to(self.q.dtype).contiguous() for t in prompts)
-        )
+        flat = Prompts(*(t.reshape(1, -1, *t.shape[len(batch) :]).to(self.q.dtype).contiguous() for t in prompts))
         return predict(self.layout, self.weights, flat, self.activation)[0].unflatten(0, batch)
 
     def sequence(self, Z: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from headsmith.refusal import Refusal
 
@@ -57,7 +58,8 @@ def recipe(preset: str = "quick", **changes: object) -> Recipe:
     """
     if preset not in PRESETS:
         raise Refusal(f"no preset is called {preset!r}; there are {', '.join(PRESETS)}")
-    made = replace(PRESETS[preset], **{k: v for k, v in changes.items() if v is not None})  # type: ignore[arg-type]
+    given: dict[str, Any] = {k: v for k, v in changes.items() if v is not None}
+    made = replace(PRESETS[preset], **given)
     if made.steps < 1 or made.batch < 1 or not 0 < made.rate < math.inf:
         raise Refusal(
             f"training needs steps >= 1, batch >= 1 and a rate > 0; got {made.steps}, {made.batch}, {made.rate}"

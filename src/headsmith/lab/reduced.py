@@ -78,19 +78,11 @@ class ReducedTrainer(Trainer):
     """A `Trainer` of omega and mu alone; its history shows them as KQ = omega I and OV = mu."""
 
     def _start(self) -> Tensor:
-        if (
-            self.task.covariance is not None
-            or self.task.supports is not None
-            or isinstance(self.task, Sampled)
-        ):
-            raise Refusal(
-                "the reduced model knows only isotropic covariates and one response; train the full model"
-            )
+        if self.task.covariance is not None or self.task.supports is not None or isinstance(self.task, Sampled):
+            raise Refusal("the reduced model knows only isotropic covariates and one response; train the full model")
         rows = []
         for seed, count in zip(self.seeds, self.heads, strict=True):
-            row = 0.1 * (
-                2 * torch.rand(2, self.layout.heads, generator=torch.Generator().manual_seed(seed)) - 1
-            )
+            row = 0.1 * (2 * torch.rand(2, self.layout.heads, generator=torch.Generator().manual_seed(seed)) - 1)
             if self.recipe.init == "split":
                 row = row.abs() * (1 - 2 * (torch.arange(self.layout.heads) % 2))
             row[:, count:] = 0
@@ -114,13 +106,12 @@ class ReducedTrainer(Trainer):
 
     def _learn(self, rate: float | Tensor) -> None:
         replicas, batch = len(self.seeds), self.recipe.batch
-        g = torch.empty(replicas, batch, self.task.length, device=self.device).normal_(
-            generator=self.generator
-        )
+        g = torch.empty(replicas, batch, self.task.length, device=self.device).normal_(generator=self.generator)
         pick = torch.randint(FINE, (batch, 1), generator=self.generator, device=self.device)
         r = self._lengths.gather(1, pick).squeeze(1)
+        omega, mu = self.weights
         loss, *gradients = reduced_loss_and_gradient(
-            *self.weights, r, g, self.task.features, self.task.noise, self.activation
+            omega, mu, r, g, self.task.features, self.task.noise, self.activation
         )
         for slot, value in zip(self.gradients, gradients, strict=True):
             slot.copy_(value)

@@ -76,12 +76,8 @@ def report(run: Run) -> Report:
             [d.off_diagonal for d in found],
             2e-3 * slack * (1 + 9 * (run.heads > 2)),
         )
-    below(
-        "O1", "KQ reading responses", [d.label_leak for d in found], 0.03 * slack * (1 + 2 * (run.heads > 2))
-    )
-    below(
-        "O1", "OV reading covariates", [d.value_leak for d in found], 0.03 * slack * (1 + 2 * (run.heads > 2))
-    )
+    below("O1", "KQ reading responses", [d.label_leak for d in found], 0.03 * slack * (1 + 2 * (run.heads > 2)))
+    below("O1", "OV reading covariates", [d.value_leak for d in found], 0.03 * slack * (1 + 2 * (run.heads > 2)))
     matched = sum(d.sign_match for d in found) / len(found)
     if run.task.responses == 1:
         checks.append(Check("O1", "signs of omega and mu agree", matched, "= 1", matched == 1))
@@ -113,8 +109,7 @@ def _risk_checks(run: Run, checks: list[Check]) -> None:
         checks.append(Check("O3", "risk / debiased descent", worst, "< 1.02", worst < 1.02))
         if task.covariance is None and task.responses == 1:
             off = max(
-                (abs(d.effective_rate - risks.debiased_rate(task.features, task.length, task.noise)))
-                for d in found
+                (abs(d.effective_rate - risks.debiased_rate(task.features, task.length, task.noise))) for d in found
             )
             checks.append(Check("O3", "effective rate - eta*", off, "< 0.02", off < 0.02))
     elif run.heads == 1:
@@ -122,9 +117,7 @@ def _risk_checks(run: Run, checks: list[Check]) -> None:
         checks.append(Check("O3", "one head: risk / debiased descent", least, "> 1.2", least > 1.2))
     if run.activation.kind != "linear" and task.responses == 1:
         short, long = length_risks(run.models[0], task, [task.length, 2 * task.length], prompts=4000)
-        checks.append(
-            Check("O3", "risk at twice the length / at the length", long / short, "< 1", long < short)
-        )
+        checks.append(Check("O3", "risk at twice the length / at the length", long / short, "< 1", long < short))
 
 
 def _course_checks(run: Run, checks: list[Check]) -> None:

@@ -51,9 +51,7 @@ def risk(
         return risks.vanilla_gd(d, L, noise, rate)
     if predictor == "preconditioned_gd":
         if covariance is None:
-            raise Refusal(
-                "the risk of preconditioned_gd depends on the covariance of the covariates; pass covariance="
-            )
+            raise Refusal("the risk of preconditioned_gd depends on the covariance of the covariates; pass covariance=")
         return risks.preconditioned_gd(covariance.double(), L, noise, preconditioner)
     if predictor == "linear_attention":
         return risks.linear_attention(d, L, noise, trained_length or L, rate)

@@ -8,6 +8,7 @@ back; asking after an interruption continues it, to the same last bit as if noth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -55,8 +56,8 @@ class Run:
 
     def __repr__(self) -> str:
         return (
-            f"Run({self.heads} heads, {self.task.features} features, length {self.task.length}, {self.activation.name}, "
-            f"{self.preset}: {int(self.steps[-1])} steps, seeds {list(self.seeds)})"
+            f"Run({self.heads} heads, {self.task.features} features, length {self.task.length}, "
+            f"{self.activation.name}, {self.preset}: {int(self.steps[-1])} steps, seeds {list(self.seeds)})"
         )
 
     def model(self, seed_index: int = 0, step_index: int = -1) -> AttentionModel:
@@ -176,10 +177,8 @@ def _continue(trainer: Trainer, record: Record | None, tick: Callable[[int], Non
     if record is None:
         trainer.run(watch=tick)
         return
-    try:
+    with suppress(FileNotFoundError):
         trainer.restore(record.load_tensors("checkpoint"))
-    except FileNotFoundError:
-        pass
     if not record.finished:
         trainer.run(save=lambda: record.save_tensors("checkpoint", trainer.state()), watch=tick)
         record.mark_done()

@@ -8,7 +8,7 @@ The answer at the query needs no keys or values of the L tokens.  With KQ = s K'
 
 costs O(L D) per head instead of O(L D^2), and its gradient is fifteen lines.  All parameters lie in one flat
 vector, so Adam is five operations whatever the number of heads, and a leading axis R carries seeds, learning
-rates and head counts (an absent head has O = 0 and stays there).
+rates and head counts (an absent head has O = V = 0 and stays there).
 """
 
 from __future__ import annotations
@@ -73,14 +73,16 @@ class Layout:
         """KQ (R, H, D, D) with the scale folded in, and the rows of OV that are read out, (R, H, N, D)."""
         kq = self.scale * weights.k.transpose(1, 2) @ weights.q
         ov = weights.o @ weights.v
-        return tuple(t.unflatten(0, (self.replicas, self.heads)) for t in (kq, ov))  # type: ignore[return-value]
+        shape = (self.replicas, self.heads)
+        return kq.unflatten(0, shape), ov.unflatten(0, shape)
 
 
 def initialise(layout: Layout, seed: int, heads: int | None = None, split: bool = False) -> Weights:
     """One replica as PyTorch would draw it: Q, K, V in U(+-1/sqrt D), O in U(+-1/sqrt(D H)).
 
     split=True flips signs of Q and O so that heads alternate between the positive and the negative group,
-    which skips the plateau where all heads agree; heads < layout.heads leaves the last ones absent (O = 0).
+    which skips the plateau where all heads agree; heads < layout.heads leaves the last ones absent (O = V =
+    0).
     """
     one = Layout(layout.heads, layout.features, layout.responses)
     count = layout.heads if heads is None else heads
@@ -88,6 +90,7 @@ def initialise(layout: Layout, seed: int, heads: int | None = None, split: bool 
     weights = one.split((2 * torch.rand(one.size, generator=generator) - 1) * one.scale)
     weights.o.div_(math.sqrt(count))
     weights.o[count:] = 0
+    weights.v[count:] = 0
     if split:
         kq, ov = one.products(weights)
         d = layout.features
@@ -104,9 +107,7 @@ def predict(layout: Layout, weights: Weights, prompts: Prompts, activation: Acti
     return _forward(layout, weights, prompts, activation)[0]
 
 
-def _forward(
-    layout: Layout, weights: Weights, prompts: Prompts, activation: Activation
-) -> tuple[Tensor, ...]:
+def _forward(layout: Layout, weights: Weights, prompts: Prompts, activation: Activation) -> tuple[Tensor, ...]:
     replicas, batch, width, length = prompts.tokens.shape
     heads, d, n = layout.heads, layout.features, layout.responses
     kq = torch.bmm(weights.k.transpose(1, 2), weights.q[..., :d]) * layout.scale

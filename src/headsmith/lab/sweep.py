@@ -1,24 +1,28 @@
 """Many runs over many processes: one single-threaded process per core is the fastest way to use a CPU here.
 
 Each job is one seed of one setting and leaves its own record, so a sweep that was interrupted continues where
-it stopped, and a larger sweep reuses the smaller one's runs.
+it stopped, and a larger sweep reuses the smaller one's runs.  The workers are plain Python processes that
+read their jobs as JSON lines and answer "done" after each: no forking, no shared state.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import json
 import os
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
-import torch
-
 from headsmith.lab.runs import Run, seed_list, train
+from headsmith.lab.tasks import Sampled, Task
 from headsmith.records import progress
 from headsmith.records.shown import Shown, number
+from headsmith.refusal import Refusal
 
 __all__ = ["Sweep", "sweep"]
 
@@ -30,7 +34,7 @@ class Sweep(Shown):
     runs: dict[tuple[int, str], Run]
 
     def title(self) -> str:
-        return "heads, activation: rate, gamma, zero sum, risk (mean over seeds), dummy heads, seeds on the plateau"
+        return "heads, activation: rate, gamma, zero sum, risk (means), dummy heads, seeds on the plateau"
 
     def rows(self) -> list[tuple[str, str]]:
         lines = []
@@ -42,9 +46,7 @@ class Sweep(Shown):
 
             dummies = sum(c == "0" for d in found for c in d.head_classes)
             text = "  ".join(mean(name) for name in ("effective_rate", "gamma", "zero_sum", "risk"))
-            lines.append(
-                (f"{heads} {kind}", f"{text}  {dummies}  {sum(d.plateau for d in found)}/{len(found)}")
-            )
+            lines.append((f"{heads} {kind}", f"{text}  {dummies}  {sum(d.plateau for d in found)}/{len(found)}"))
         return lines
 
 
@@ -54,6 +56,7 @@ def sweep(
     *,
     seeds: int | Sequence[int] = 4,
     preset: str = "smoke",
+    task: Task | None = None,
     processes: int | None = None,
     out: str | Path = "out/lab",
     **options: Any,
@@ -61,23 +64,72 @@ def sweep(
     """Train every number of heads with every activation and seed, over processes (as many as cores unless
     given).
 
+    `options` go to `train` (features, length, noise, steps, rate, batch, init, model).
+
     >>> sweep([1, 2], ["exp", "tanh"], seeds=8)       # doctest: +SKIP
     """
+    if isinstance(task, Sampled):
+        raise Refusal(
+            "a sweep sends its task to other processes, which a sampler cannot be; call train for each setting"
+        )
     chosen = seed_list(seeds)
     settings = [(h, kind) for h in heads for kind in activations]
-    jobs = [(h, kind, seed) for h, kind in settings for seed in chosen]
-    shared = {"preset": preset, "out": out, **options}
+    shared = {"preset": preset, "out": str(out), **options}
+    jobs = [{"heads": h, "activation": a, "seeds": [s], **shared} for h, a in settings for s in chosen]
     workers = min(processes or os.cpu_count() or 1, len(jobs))
     if workers > 1:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, context, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            futures = [pool.submit(_one, job, shared) for job in jobs]
-            for future in progress(list(futures), f"{len(jobs)} runs"):
-                future.result()
-            assert all(f.done() for f in as_completed(futures))
-    return Sweep({(h, kind): train(h, activation=kind, seeds=chosen, **shared) for h, kind in settings})
+        described = None if task is None else asdict(task)
+        for _ in progress(_spread([{**job, "task": described} for job in jobs], workers), f"{len(jobs)} runs"):
+            pass
+    runs = {(h, a): train(h, activation=a, seeds=chosen, task=task, **shared) for h, a in settings}
+    return Sweep(runs)
 
 
-def _one(job: tuple[int, str, int], shared: dict[str, Any]) -> None:
-    heads, kind, seed = job
-    train(heads, activation=kind, seeds=[seed], **shared)
+def _spread(jobs: list[dict[str, Any]], workers: int) -> Iterator[None]:
+    """Hand the jobs to worker processes; yields as each is done."""
+    queue: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    for job in jobs:
+        queue.put(job)
+    done: SimpleQueue[str] = SimpleQueue()
+
+    def serve() -> None:
+        command = [sys.executable, "-c", "from headsmith.lab.sweep import work; work()"]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=environment) as worker:
+            assert worker.stdin is not None and worker.stdout is not None
+            while not queue.empty():
+                print(json.dumps(queue.get()), file=worker.stdin, flush=True)
+                done.put(worker.stdout.readline().strip() or "a worker process died")
+            worker.stdin.close()
+
+    with ThreadPoolExecutor(workers) as pool:
+        servers = [pool.submit(serve) for _ in range(workers)]
+        for _ in jobs:
+            answer = done.get()
+            if answer != "done":
+                while not queue.empty():
+                    queue.get()
+                raise Refusal(answer)
+            yield
+        for server in as_completed(servers):
+            server.result()
+
+
+def work() -> None:
+    """Answer each job on standard input with "done" or the sentence of a refusal."""
+    for line in sys.stdin:
+        job = json.loads(line)
+        described = job.pop("task")
+        try:
+            train(**job, task=None if described is None else Task(**_tuples(described)))
+            print("done", flush=True)
+        except Refusal as refusal:
+            print(str(refusal), flush=True)
+
+
+def _tuples(described: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no tuples; a task is made of them."""
+    return {
+        key: tuple(tuple(row) for row in value) if isinstance(value, list) else value
+        for key, value in described.items()
+    }

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -59,9 +59,7 @@ class Task:
                 f" length={self.length}, noise={self.noise}"
             )
         if self.weights not in ("independent", "shared", "notebook"):
-            raise Refusal(
-                f"weights={self.weights!r}: choose independent, shared (the text's) or notebook (the code's)"
-            )
+            raise Refusal(f"weights={self.weights!r}: choose independent, shared (the text's) or notebook (the code's)")
 
     @property
     def responses(self) -> int:
@@ -100,7 +98,7 @@ class Task:
     ) -> Prompts:
         """Fresh prompts of the given batch shape; `length` may differ from the task's own."""
         d, n, width, L = self.features, self.responses, self.width, length or self.length
-        options = {"dtype": dtype, "device": device}
+        options: dict[str, Any] = {"dtype": dtype, "device": device}
         tokens = torch.empty(*shape, width, L, **options).normal_(generator=generator)
         small = torch.empty(*shape, n * d + d + n, **options).normal_(generator=generator)
         query = small[..., n * d : n * d + d]
@@ -136,9 +134,7 @@ class Task:
 class Sampled(Task):
     """A task whose prompts come from the user's own sampler; see `sampled`."""
 
-    sampler: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]] = field(
-        default=lambda *_: (None,) * 4, repr=False
-    )  # type: ignore[assignment, return-value]
+    sampler: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]] = field(default=lambda *_: (None,) * 4, repr=False)  # type: ignore[assignment, return-value]
 
     def draw(self, *shape, length=None, generator=None, dtype=torch.float32, device="cpu"):  # type: ignore[override]
         count = math.prod(shape)
@@ -147,8 +143,8 @@ class Sampled(Task):
         if tokens.shape != (count, self.width, length or self.length):
             raise Refusal(
                 f"the sampler returned tokens of shape {tuple(tokens.shape)} instead of "
-                f"{(count, self.width, length or self.length)}; it must return X (batch, L, d), y (batch, L), x (batch, d), "
-                "target (batch,)"
+                f"{(count, self.width, length or self.length)}; it must return X (batch, L, d), y (batch, L), "
+                "x (batch, d), target (batch,)"
             )
         parts = (tokens, x, target.unsqueeze(-1))
         return Prompts(*(p.to(dtype=dtype, device=device).unflatten(0, shape) for p in parts))
@@ -165,9 +161,7 @@ def kms(features: int, rho: float) -> Tensor:
     return rho ** (index[:, None] - index).abs()
 
 
-def correlated(
-    covariance: Tensor | float = 0.5, features: int = 5, length: int = 40, noise: float = 0.1
-) -> Task:
+def correlated(covariance: Tensor | float = 0.5, features: int = 5, length: int = 40, noise: float = 0.1) -> Task:
     """x ~ N(0, Sigma); a number rho stands for Sigma_ij = rho^|i - j|."""
     matrix = covariance if isinstance(covariance, Tensor) else kms(features, float(covariance))
     matrix = matrix.double()

@@ -98,8 +98,7 @@ class Trainer:
         """The flat vector of all replicas at step 0."""
         split = self.recipe.init == "split"
         starts = [
-            initialise(self.layout, seed, count, split)
-            for seed, count in zip(self.seeds, self.heads, strict=True)
+            initialise(self.layout, seed, count, split) for seed, count in zip(self.seeds, self.heads, strict=True)
         ]
         return torch.cat([torch.cat(blocks).flatten() for blocks in zip(*starts, strict=True)])
 
@@ -118,9 +117,7 @@ class Trainer:
 
     def _learn(self, rate: float | Tensor) -> None:
         """Draw prompts, take the gradient, update."""
-        prompts = self.task.draw(
-            len(self.seeds), self.recipe.batch, generator=self.generator, device=self.device
-        )
+        prompts = self.task.draw(len(self.seeds), self.recipe.batch, generator=self.generator, device=self.device)
         loss = loss_and_gradient(self.layout, self.weights, prompts, self.activation, self.gradients)
         self.loss_sum.add_(loss)
         self.adam.step(self.gradient, rate if self.relative is None else rate * self.relative)
@@ -142,9 +139,7 @@ class Trainer:
         with torch.cuda.graph(self.graph):
             self._learn(self._rates.index_select(0, self._count))
             self._count.add_(1)
-        for tensor, value in zip(
-            (self.flat, self.adam.mean, self.adam.square, self.loss_sum), kept, strict=True
-        ):
+        for tensor, value in zip((self.flat, self.adam.mean, self.adam.square, self.loss_sum), kept, strict=True):
             tensor.copy_(value)
         torch.cuda.set_rng_state(random_state, self.device)
         self._count.fill_(self.step)
@@ -201,11 +196,7 @@ class Trainer:
 
     def state(self) -> dict[str, Tensor]:
         """All that a later start needs to continue bit for bit."""
-        random = (
-            self.generator.get_state()
-            if self.generator is not None
-            else torch.cuda.get_rng_state(self.device)
-        )
+        random = self.generator.get_state() if self.generator is not None else torch.cuda.get_rng_state(self.device)
         state = {
             "flat": self.flat,
             "mean": self.adam.mean,

@@ -1,16 +1,16 @@
 """The identity as an attention head: how a stored number gets out of a prompt.
 
-A frozen head cannot hold a weight that it is to be told later, but it can *score* with it: with the key a_r theta + b_r
-and the query x, head r sees a_r (theta . x) + b_r, and if the values are the anchors L_r, softmax returns theta . x up to
-a small error. Which error depends on the anchors alone:
+A frozen head cannot hold a weight that it is to be told later, but it can *score* with it: with the key a_r
+theta + b_r and the query x, head r sees a_r (theta . x) + b_r, and if the values are the anchors L_r, softmax
+returns theta . x up to a small error. Which error depends on the anchors alone:
 
     smooth    L_r = r h, score -beta (z - L_r)^2. Sums of Gaussians over a lattice are almost exact (Poisson summation):
               with kappa = beta h^2 the error is about (2 pi h / kappa) exp(-pi^2 / kappa), plus the ends of the lattice.
     two-key   L = -A, A, score z/A L_r/A: A tanh(z/A), error at most |z|^3 / (3 A^2).
     printed   the same lattice with kappa -> infinity: the nearest anchor, error h/2 (algorithm-emulation Thm 4.2).
 
-The number of smooth anchors grows like log(R/eps), of printed ones like R/eps. `smooth` plans with closed formulas; what
-is promised is the proof of the table as stored.
+The number of smooth anchors grows like log(R/eps), of printed ones like R/eps. `smooth` plans with closed
+formulas; what is promised is the proof of the table as stored.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from functools import lru_cache
 import numpy as np
 
 from headsmith.functions import parse
+from headsmith.heads.identity import identity
 from headsmith.proof.approximation import Approximation, prove
 from headsmith.proof.rounding import FORMATS, prove_rounding
 from headsmith.proof.statement import Head, Part
 from headsmith.refusal import Refusal
-
-KAPPAS = np.geomspace(0.12, 2.5, 160)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,7 @@ class Identity:
 
     >>> table = smooth(5.0, 1e-3)
     >>> table.steps, table.proof.bound <= 1e-3
-    (10, True)
+    (6, True)
     """
 
     head: Head
@@ -64,15 +63,13 @@ def smooth(radius: float, eps: float, dtype: str = "float64") -> Identity:
     The closed formulas give a first number of steps; then one step after another is taken away as long as some spacing
     and sharpness still reach eps at sampled points, and the table is proved.
     """
-    steps, h, kappa = _plan(radius, eps)
-    shortest = steps, h, kappa
-    while steps > 2:
-        steps -= 1
-        error, h, kappa = _best(radius, steps)
+    shortest = identity(radius, eps)
+    while shortest.keys > 3:
+        error, h, kappa = best_lattice(radius, shortest.keys - 2)
         if error > 0.98 * eps:
             break
-        shortest = steps, h, kappa
-    found = _proved(_lattice(*shortest), radius, dtype, eps)
+        shortest = _lattice(shortest.keys - 2, h, kappa)
+    found = _proved(shortest, radius, dtype, eps)
     if found.proof.bound > eps:
         raise Refusal(
             f"the identity on |z| <= {radius:g} cannot be had within {eps:.2g} in {dtype}: rounding the table costs "
@@ -104,45 +101,8 @@ def printed(radius: float, eps: float) -> tuple[int, float]:
     return steps, 4 / (3 * h * h) * math.log(4 * radius * steps / eps)
 
 
-def alias(h: float, kappa: float) -> float:
-    """The error of an endless lattice: (2 pi h / kappa) S1 / (1 - 2 S0), S1 = sum k q^(k^2), S0 = sum q^(k^2).
-
-    >>> f"{alias(1.0, 1.0):.1e}"
-    '3.3e-04'
-    """
-    q = math.exp(-math.pi**2 / kappa)
-    s0, s1 = (sum(k**p * q ** (k * k) for k in range(1, 6)) for p in (0, 1))
-    return 2 * math.pi * h / kappa * s1 / (1 - 2 * s0) if 2 * s0 < 1 else math.inf
-
-
-def _ends(h: float, kappa: float, guard: int) -> float:
-    """What the missing part of the lattice costs, `guard` steps beyond the data."""
-    k = np.arange(guard, guard + 60)
-    tail = 2 * float(((k + 1) * h * np.exp(-kappa * k * k)).sum())
-    lost = 2 * float(np.exp(-kappa * k * k).sum())
-    half = np.arange(-60, 60) + 0.5
-    theta = max(math.exp(-kappa / 4), float(np.exp(-kappa * half * half).sum()) - lost)
-    return tail / theta
-
-
-def _plan(radius: float, eps: float) -> tuple[int, float, float]:
-    """(P, h, kappa) with the fewest steps: for each kappa the largest h that the alias allows, then the guard."""
-    best: tuple[int, float, float] | None = None
-    for kappa in KAPPAS.tolist():
-        h = min(0.5 * eps / alias(1.0, kappa), 2 * radius)
-        for guard in range(1, 60):
-            if alias(h, kappa) + _ends(h, kappa, guard) <= eps:
-                steps = math.ceil(2 * radius / h) + 2 * guard
-                if best is None or steps < best[0]:
-                    best = steps, 2 * radius / (steps - 2 * guard), kappa
-                break
-    if best is None:
-        raise Refusal(f"no smooth table on |z| <= {radius:g} reaches {eps:.2g}: ask for a larger eps or a smaller domain")
-    return best
-
-
-def _best(radius: float, steps: int) -> tuple[float, float, float]:
-    """(sampled error, h, kappa) of the best lattice with this many steps."""
+def best_lattice(radius: float, steps: int) -> tuple[float, float, float]:
+    """(sampled error, h, kappa) of the best smooth lattice with this many steps on |z| <= radius."""
     z = np.linspace(0.0, radius, 121)
     kappas = np.geomspace(0.1, 2.5, 60)[:, None, None]
     found = (math.inf, 0.0, 0.0)

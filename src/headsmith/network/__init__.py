@@ -2,6 +2,7 @@
 
 from headsmith.network.affine import Affine
 from headsmith.network.attention import Attention
+from headsmith.network.copies import Copies
 from headsmith.network.cost import Cost
 from headsmith.network.feedforward import FeedForward
 from headsmith.network.files import from_config, load_tensors, save_tensors
@@ -13,6 +14,7 @@ from headsmith.network.tokens import TokenMix
 __all__ = [
     "Affine",
     "Attention",
+    "Copies",
     "Cost",
     "Dense",
     "FeedForward",

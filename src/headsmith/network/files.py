@@ -14,6 +14,8 @@ An independent checker can therefore re-derive every head from two plain objects
        "memory": [2, 11, 7],         shape (tokens, features) or (heads, tokens, features), or null
        "memory_mask": null,          or 0/1 rows (heads, tokens); 0 = that head lacks that token
        "query": MAP, "key": MAP, "value": MAP, "output": MAP},
+      {"name": "rule", "kind": "copies", "grid": [1, 11], "residual": true,            heads, copies
+       "query": MAP, "key": MAP, "value": MAP, "output": MAP},
       {"name": "mix", "kind": "tokens", "mix": MAP},
       {"name": "mlp", "kind": "feedforward", "activation": "relu", "residual": true, "up": MAP, "down": MAP,
        "up_bias": true, "down_bias": false}]}
@@ -43,6 +45,7 @@ from torch import Tensor
 
 from headsmith.network.affine import Affine
 from headsmith.network.attention import Attention
+from headsmith.network.copies import Copies
 from headsmith.network.feedforward import FeedForward
 from headsmith.network.layer import Layer
 from headsmith.network.maps import Dense, Map, Select, Sparse
@@ -138,6 +141,12 @@ def _attention(config: Config, name: str, shelf: _Shelf) -> Layer:
     )
 
 
+def _copies(config: Config, name: str, shelf: _Shelf) -> Layer:
+    maps = [_map(config[part], f"{name}.{part}", shelf) for part in ("query", "key", "value", "output")]
+    grid = [shelf.take(f"{name}.{part}", config["grid"]) for part in ("slopes", "offsets", "levels")]
+    return Copies(*maps, *grid, residual=_flag(config["residual"]))
+
+
 def _tokens(config: Config, name: str, shelf: _Shelf) -> Layer:
     return TokenMix(_map(config["mix"], f"{name}.mix", shelf))
 
@@ -151,6 +160,7 @@ def _feedforward(config: Config, name: str, shelf: _Shelf) -> Layer:
 _LAYERS: dict[str, Callable[[Config, str, _Shelf], Layer]] = {
     "affine": _affine,
     "attention": _attention,
+    "copies": _copies,
     "tokens": _tokens,
     "feedforward": _feedforward,
 }

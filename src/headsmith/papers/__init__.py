@@ -7,10 +7,10 @@ nothing is loaded before someone asks for it.
 
 from importlib import import_module
 
-EXPERIMENTS: tuple[str, ...] = ()
+EXPERIMENTS: tuple[str, ...] = ("ours.anchors", "ours.float32")
 """Modules of this folder that register experiments."""
 
-ERRATA: tuple[str, ...] = ()
+ERRATA: tuple[str, ...] = ("scalar_errata",)
 """Modules of this folder that register errata."""
 
 

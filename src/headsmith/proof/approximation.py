@@ -73,10 +73,11 @@ def refine(
     while waiting:
         low = max(peak.lower, floor)
         left, right, bound = waiting.pop()
-        if bound.upper <= low or bound.remainder <= 0.01 * low:
+        middle = left + (right - left) / 2
+        neighbours = not left < middle < right and bound.upper < math.inf  # nothing to bisect: taken as it is
+        if bound.upper <= low or bound.remainder <= 0.01 * low or neighbours:
             done.append((left, right, bound))
             continue
-        middle = left + (right - left) / 2
         if not left < middle < right or len(done) + len(waiting) > most:
             raise Unprovable(f"the proof does not resolve the function near {middle:.17g}")
         for a, b in ((left, middle), (middle, right)):

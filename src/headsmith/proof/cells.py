@@ -144,6 +144,8 @@ def polynomial_bound(p: list[arb], floor: float = 0.0) -> tuple[float, float, fl
     middle = np.array([float(x.mid()) for x in p])
     radius = math.fsum(up(x.rad()) for x in p)
     size = np.abs(middle)
+    if not size.max() < 1e300:  # too large for the floats below
+        return math.inf, 0.0, 0.0
     degree, dropped = len(p) - 1, 0.0
     while degree > 0 and dropped + size[degree] <= floor:
         dropped += size[degree]

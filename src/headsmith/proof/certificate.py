@@ -12,7 +12,7 @@ from headsmith.proof.rounding import ASSUMPTIONS
 from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
 
-SLACK = 1.0005  # room in the stored bound, so that other software, rounding elsewhere, can prove it again
+SLACK = 1.002  # room in the stored bound, so that other software, rounding elsewhere, can prove it again
 
 
 class StaleCertificate(Refusal):
@@ -105,6 +105,7 @@ def part_record(proof: Proved) -> dict[str, Any]:
         "target": part.target.tree() if part.target else None,
         "domain": [end.hex() for end in part.domain],
         "bias": part.bias.hex(),
+        "slope": proof.slope.hex(),
         "removable": [place.hex() for place in part.target.places(*part.domain).removable] if part.target else [],
         "cells": [edge.hex() for edge in proof.approximation.edges],
         "rounding": [edge.hex() for edge in proof.rounding.edges],

@@ -10,6 +10,7 @@ The slope of the head itself is never needed. Approximation and rounding obey th
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,7 +45,7 @@ class Error:
     def widened(self) -> tuple[float, float]:
         """An interval that holds both the true and our value, with a little room for another prover's rounding."""
         lo, hi = self.reach
-        room = self.total + 1e-9 * (hi - lo)
+        room = 1.01 * self.total + 1e-9 * (hi - lo)
         return math.nextafter(lo - room, -math.inf), math.nextafter(hi + room, math.inf)
 
 
@@ -58,7 +59,7 @@ def prove_part(part: Part, dtype: str, floor: float, kinks: Sequence[float], inp
     assert part.target is not None
     if lo < part.domain[0] or hi > part.domain[1]:
         raise ArithmeticError(f"the inputs [{lo}, {hi}] leave the domain {part.domain}")
-    slope = lipschitz(part.target, *part.domain) if input_error.total else 0.0
+    slope = 1.01 * lipschitz(part.target, *part.domain) if input_error.total else 0.0
     approximation = prove(part, floor, kinks)
     rounding = prove_rounding(part, FORMATS[dtype], 2 * floor)
     return Proved(part, approximation, rounding, slope)
@@ -68,8 +69,10 @@ def propagate(proofs: Sequence[Proved], start: Error, dtype: str) -> dict[str, E
     """The error of every variable, in the order of the parts."""
     unit = FORMATS[dtype].unit
     errors = {proofs[0].part.input: start}
+    writers: Counter[str] = Counter()
     for proof in proofs:
         source, part = errors[proof.part.input], proof.part
+        writers[part.output] += len(part.heads)
         own = Error(
             _up(proof.approximation.bound + proof.slope * source.approximation),
             _up(proof.rounding.bound + proof.slope * source.rounding),
@@ -81,8 +84,9 @@ def propagate(proofs: Sequence[Proved], start: Error, dtype: str) -> dict[str, E
             continue
         reach = (before.reach[0] + own.reach[0], before.reach[1] + own.reach[1])
         approximation, rounding = before.approximation + own.approximation, before.rounding + own.rounding
-        size = sum(max(map(abs, e.reach)) + e.total for e in (before, own))
-        addition = gamma(1, unit) * (size + rounding)
+        # heads are added one by one onto all that came before, the bias first of all
+        size = sum(max(map(abs, e.reach)) + e.total for e in (before, own)) + abs(part.bias)
+        addition = gamma(writers[part.output], unit) * (size + rounding)
         errors[part.output] = Error(_up(approximation), _up(rounding + addition), reach)
     return errors
 

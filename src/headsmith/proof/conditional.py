@@ -43,7 +43,7 @@ def prove_from_samples(part: Part, f: Function, eps: float, slope: float, curvat
     worst = 0.0
     for (a, b, p, rest), count in zip(cells, counts, strict=True):
         z = np.linspace(a, b, count + 1)
-        values, step = f(z), (b - a) / count
+        values, step = f(z), float(np.diff(z).max())
         _contradicted(z, values, step, slope, curvature)
         between = (p[0] + slope) * step / 2 if curvature is None else (p[1] + curvature) * step * step / 8
         noise = CALLABLE_ULPS * 2.0**-52 * float(np.abs(values).max())

@@ -55,10 +55,9 @@ def gamma(n: int, u: float) -> float:
 def tree(terms: np.ndarray, u: float, count: int) -> float:
     """min over n of (1 + 2 gamma) ((n-1) u A + tail): any order of summation, any bracketing."""
     ordered = np.sort(terms)[::-1]
-    total = float(ordered.sum())
-    tails = total - np.cumsum(ordered)
-    best = (np.arange(len(ordered)) * u * total + np.maximum(tails, 0.0) + total * 2.0**-50 * (tails > 0)).min()
-    return float(best) * (1 + 2 * gamma(count, u))
+    tails = np.append(np.cumsum(ordered[::-1])[::-1], 0.0)  # the smallest first: no cancellation
+    best = (np.arange(len(ordered)) * u * tails[0] + tails[1:]).min()
+    return float(best) * (1 + 2 * gamma(count, u)) * INFLATE
 
 
 def head_rounding(head: Head, c: float, h: float, fmt: Format, terms: int = 2, reach: float = 0.0) -> float:
@@ -102,14 +101,17 @@ def head_rounding(head: Head, c: float, h: float, fmt: Format, terms: int = 2, r
     far_share = far * (1 + far_alpha) / (1 - moved)
 
     weight_error = (weights @ (alpha * gap) + (far * far_alpha + flushed) * 2 * widest) / (1 - moved)
-    t = tree(share, u, head.keys) + far_share
+    t = tree(share, u, head.keys) + 2 * far_share
+    if t >= 0.5:
+        return math.inf
     normal = (t + gamma(2, u)) / (1 - t)
     scale = 1 + normal
     whole = share * most * scale
     rest = far_share * widest * scale + flushed * widest
     sum_error = tree(whole, u, head.keys) + u * float(whole.sum()) + 2 * rest + 2 * head.keys * tiny * max(1.0, widest)
     value_error = float((share * gamma(3, u) * most * (lines != 0)).sum()) * scale
-    return float(weight_error + normal * (whole.sum() + rest) + sum_error + value_error) * INFLATE
+    error = float(weight_error + normal * (whole.sum() + rest) + sum_error + value_error) * INFLATE
+    return math.inf if math.isnan(error) else error
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ class Rounding:
 def part_rounding(part: Part, c: float, h: float, fmt: Format, terms: int = 2, reach: float = 0.0) -> float:
     """Heads plus the additions into the output: bias + heads, in any order."""
     own = sum(head_rounding(head, c, h, fmt, terms, reach) for head in part.heads)
+    if own == math.inf:
+        return math.inf
     parts = [abs(part.bias)] + [_size(head, c, h) for head in part.heads]
     additions = sum(term != 0 for term in parts) - 1
     return (own + gamma(additions, fmt.unit) * (math.fsum(parts) + own)) * INFLATE

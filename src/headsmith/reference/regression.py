@@ -63,9 +63,7 @@ def debiased_gd(
     return rate * (y * _dot(X - X.mean(-2, keepdim=True), direction)).mean(-1)
 
 
-def normalised_gd(
-    X: Tensor, y: Tensor, x: Tensor, rate: float | Tensor = 1.0, curvature: float = 0.0
-) -> Tensor:
+def normalised_gd(X: Tensor, y: Tensor, x: Tensor, rate: float | Tensor = 1.0, curvature: float = 0.0) -> Tensor:
     """debiased_gd / (1 + curvature mean_l (x_l . x)^2): what the squared activation learns instead of
     softmax's.
     """

@@ -153,18 +153,14 @@ def descent(step: Tensor, covariance: Tensor, prior: Tensor, L: int, noise: floa
     return float(noise + signal - gain + cost)
 
 
-def preconditioned_gd(
-    covariance: Tensor, L: int, noise: float, preconditioner_: Tensor | None = None
-) -> float:
+def preconditioned_gd(covariance: Tensor, L: int, noise: float, preconditioner_: Tensor | None = None) -> float:
     """The risk of the debiased step with that preconditioner (the best one unless given), weights N(0, I/d)."""
     d = covariance.shape[-1]
     P = preconditioner(covariance, L, noise) if preconditioner_ is None else preconditioner_
     return descent(P, covariance, torch.eye(d, dtype=covariance.dtype) / d, L, noise)
 
 
-def multi_task_rates(
-    supports: Sequence[Sequence[int]], d: int, L: int, noise: float, shared: bool = False
-) -> Tensor:
+def multi_task_rates(supports: Sequence[Sequence[int]], d: int, L: int, noise: float, shared: bool = False) -> Tensor:
     """L b_j / (L b_j + 1 + noise), b = 1_S / |S| of each task, or the mean over tasks when heads are shared.
 
     >>> multi_task_rates([[0, 1, 2, 3], [2, 3, 4, 5]], 6, 40, 0.1)[0, 0]

@@ -121,6 +121,7 @@ def plan_formula(target: str | Expression, *, eps: Any, domain: Any, dtype: Any 
             f"{expression} has the variables {', '.join(expression.variables)}: formulas of one variable are compiled"
         )
     refuse_misbehaviour(expression, domain)
+    refuse_overflow(expression, domain, dtype)
     steps = float(printed_steps(expression, domain, eps))
     if method == "printed" and steps + 1 > LARGEST:
         return FormulaPlan(
@@ -153,13 +154,13 @@ def refuse_misbehaviour(f: Expression, domain: Domain) -> None:
     try:
         places = f.places(lo, hi)
     except Unresolved as reason:
-        raise Refusal(f"{f} could not be understood on [{lo:g}, {hi:g}]: {reason}") from None
+        raise Refusal(f"{f} could not be understood on {interval(domain)}: {reason}") from None
     if places.undefined:
         a, b = places.undefined[0]
         raise Refusal(f"{f} has no value on [{number(a, 6)}, {number(b, 6)}]: choose a domain that leaves it out")
     if places.poles:
         raise Refusal(
-            f"{f} has a pole at {number(places.poles[0], 6)}, inside [{lo:g}, {hi:g}]: choose a domain that leaves it out"
+            f"{f} has a pole at {number(places.poles[0], 6)}, inside {interval(domain)}: choose a domain that leaves it out"
         )
     if places.jumps:
         at, size = max(places.jumps, key=lambda jump: abs(jump[1]))
@@ -169,9 +170,24 @@ def refuse_misbehaviour(f: Expression, domain: Domain) -> None:
         )
 
 
+def refuse_overflow(f: Expression, domain: Domain, dtype: str) -> None:
+    """Values that the dtype cannot hold, with room for the sums that make them."""
+    largest, most = float(np.nanmax(np.abs(f(np.linspace(*domain, 257))))), float(np.finfo(dtype).max) / 1024
+    if not largest < most:
+        raise Refusal(
+            f"{f} reaches {number(largest)} on {interval(domain)}, beyond the range of {dtype}: choose a smaller domain"
+        )
+
+
+def interval(domain: Domain) -> str:
+    """[lo, hi], with as many digits as tell the ends apart."""
+    short = [number(end, 6) for end in domain]
+    return f"[{short[0]}, {short[1]}]" if short[0] != short[1] else f"[{domain[0]!r}, {domain[1]!r}]"
+
+
 def _refusal(f: Expression, domain: Domain, eps: float, dtype: str, method: str, short: Short) -> Refusal:
     """What was asked, why it cannot be had, and an eps that was just tried and can."""
-    asked = f"{f} within {number(eps)} in {dtype} on [{domain[0]:g}, {domain[1]:g}] cannot be certified: {short.reason}"
+    asked = f"{f} within {number(eps)} in {dtype} on {interval(domain)} cannot be certified: {short.reason}"
     scale = max(float(np.abs(f(np.linspace(*domain, 257))).max()), 1e-300)
     floor = 8 * float(np.finfo(dtype).eps) * scale
     reachable = max(2 * eps, floor, 1.05 * short.best if math.isfinite(short.best) else 0.0)

@@ -1,22 +1,22 @@
 """What a network of one variable actually does: its largest error on samples, and its curves for a picture.
 
-A measurement is no proof, and is never shown as one; it says how much of the proved bound is used. Samples go where errors
-hide: the ends of the domain, kinks and singular places and the points where two keys tie, each approached geometrically, and
-points at random. The worst of them are measured again in ball arithmetic, so that the number is an error of the network and
-not of the reference.
+A measurement is no proof, and is never shown as one; it says how much of the proved bound is used. Samples go
+where errors hide: the ends of the domain, kinks, singular places and the points where two keys tie, each
+approached geometrically, and points at random. The worst are refined locally and measured again in ball
+arithmetic, so that the number is an error of the network and not of the reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from headsmith.network import Attention
+from headsmith.network import Attention, Select
 
 if TYPE_CHECKING:
     from headsmith.targets.formula import FormulaNetwork
@@ -49,12 +49,13 @@ class HeadCurves:
 
 @dataclass(frozen=True)
 class Curves:
-    """A network over its domain: inputs, target, output - target in ball arithmetic, and every head's weights."""
+    """A network over its domain: inputs, target, output - target in ball arithmetic, and all weights."""
 
     formula: str
     domain: tuple[float, float]
     dtype: str
     bound: float
+    keys: int
     x: np.ndarray
     target: np.ndarray
     error: np.ndarray
@@ -89,7 +90,7 @@ def _rough_errors(net: FormulaNetwork, x: np.ndarray) -> np.ndarray:
 
 
 def samples(net: FormulaNetwork, seed: int = 0) -> np.ndarray:
-    """Inputs of the network's dtype inside its domain: special places, their neighbourhoods, and random ones."""
+    """Inputs of the network's dtype in its domain: special places, their surroundings, and random ones."""
     lo, hi = net.plan.domain
     places = net.expression.places(lo, hi)
     special = [lo, hi, *places.kinks, *places.singularities, *places.removable, *islice(ties(net), TIES)]
@@ -111,7 +112,7 @@ def _inside(points: np.ndarray, net: FormulaNetwork) -> np.ndarray:
 
 
 def ties(net: FormulaNetwork) -> Iterator[float]:
-    """Where two keys of a head that reads the input have equal scores: the head turns from one to the other there."""
+    """Where two keys of a head that reads the input have equal scores: it turns from one to the other."""
     lo, hi = net.plan.domain
     trace = net.network.trace(net.encode(torch.tensor(lo, dtype=net.dtype)))
     for i, layer in enumerate(net.network.layers.values()):
@@ -119,17 +120,19 @@ def ties(net: FormulaNetwork) -> Iterator[float]:
         if not isinstance(layer, Attention) or keys is None:
             continue
         for h in range(layer.heads):
-            if int(layer.query.index[h, 0]) != 0:
+            if wires(layer, h)[0] != 0:
                 continue
             lines = np.unique(keys[:, h].double().numpy(), axis=0)
-            pairs = combinations(lines, 2) if len(lines) <= NEAR else zip(lines, lines[1:], strict=False)
+            pairs = combinations(lines, 2) if len(lines) <= NEAR else pairwise(lines)
             for (slope, offset), (other, level) in pairs:
                 if other != slope and lo < (place := (offset - level) / (other - slope)) < hi:
                     yield float(place)
 
 
-def _key_name(j: int, gated: bool) -> str:
-    return "null" if gated and j == 0 else f"key {j}"
+def wires(layer: Attention, head: int) -> tuple[int, int]:
+    """The features that a scalar head reads and writes."""
+    assert isinstance(layer.query, Select) and isinstance(layer.output, Select)
+    return int(layer.query.index[head, 0]), int((layer.output.index[head] >= 0).nonzero()[0])
 
 
 def curves(net: FormulaNetwork, points: int = 1201) -> Curves:
@@ -142,32 +145,34 @@ def curves(net: FormulaNetwork, points: int = 1201) -> Curves:
         y = net(x)
         trace = net.network.trace(net.encode(x))
     exact = [net.expression.at(z) for z in x.double().tolist()]
-    error = np.array(
-        [float((value - ball).mid()) for value, ball in zip(y.double().tolist(), exact, strict=True)]
-    )
-    heads = []
+    error = np.array([float((value - ball).mid()) for value, ball in zip(y.double().tolist(), exact, strict=True)])
+    heads: list[HeadCurves] = []
     for i, (name, layer) in enumerate(net.network.layers.items()):
-        if not isinstance(layer, Attention):
-            continue
-        pattern = trace[f"blocks.{i}.attn.hook_pattern"][:, :, 0, :].double().numpy()
-        own = f"blocks.{i}.attn.hook_v" in trace
-        for h in range(layer.heads):
-            used = pattern[:, h].max(0) > 0
-            names = [
-                *(["itself"] if own else []),
-                *(_key_name(j, own) for j in range(pattern.shape[-1] - own)),
-            ]
-            source, target = int(layer.query.index[h, 0]), int((layer.output.index[h] >= 0).nonzero()[0])
-            heads.append(
-                HeadCurves(
-                    f"{name} head {h}",
-                    net.network.features[source],
-                    net.network.features[target],
-                    tuple(n for n, u in zip(names, used, strict=True) if u),
-                    pattern[:, h][:, used],
-                )
-            )
+        if isinstance(layer, Attention):
+            pattern = trace[f"blocks.{i}.attn.hook_pattern"][:, :, 0, :].double().numpy()
+            own = f"blocks.{i}.attn.hook_v" in trace
+            for h in range(layer.heads):
+                source, target = (net.network.features[k] for k in wires(layer, h))
+                heads.append(_head_curves(f"{name} head {h}", source, target, pattern[:, h], own))
     return Curves(
-        net.plan.target, (lo, hi), net.plan.dtype, net.certificate.bound, x.double().numpy(),
-        np.array([float(ball.mid()) for ball in exact]), error, tuple(heads),
-    )  # fmt: skip
+        formula=net.plan.target,
+        domain=(lo, hi),
+        dtype=net.plan.dtype,
+        bound=net.certificate.bound,
+        keys=net.plan.anchors,
+        x=x.double().numpy(),
+        target=np.array([float(ball.mid()) for ball in exact]),
+        error=error,
+        heads=tuple(heads),
+    )
+
+
+def _head_curves(name: str, source: str, target: str, weights: np.ndarray, own: bool) -> HeadCurves:
+    """The keys that one head uses; `own`: the first column is the token itself, for heads that see it."""
+    gated = own and bool(weights[:, 0].any())
+    keys = [f"key {j}" for j in range(weights.shape[1] - own)]
+    if gated and keys:
+        keys[0] = "null"
+    used = weights.max(0) > 0
+    names = [key for key, kept in zip([*["itself"] * own, *keys], used, strict=True) if kept]
+    return HeadCurves(name, source, target, tuple(names), weights[:, used])

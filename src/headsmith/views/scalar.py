@@ -1,7 +1,7 @@
 """A network of one variable in one picture: what it computes, how wrong it is, and which keys it reads.
 
-The error is drawn against the proved bound, so that the eye can check the promise; below it each head has a panel of its
-own, where a vertical cut shows how its attention is shared among the keys at that input.
+The error is drawn against the proved bound, so that the eye can check the promise; below it each head has a
+panel of its own, where a vertical cut shows how its attention is shared among the keys at that input.
 """
 
 from __future__ import annotations
@@ -48,10 +48,9 @@ def picture(curves: Curves) -> Figure:
 
 
 def _values(axes: Axes, curves: Curves) -> None:
-    keys = sum(len(head.keys) for head in curves.heads)
     heads = len(curves.heads)
     axes.set_title(
-        f"{curves.formula}   in {curves.dtype}: {keys} keys, {heads} head{'s' * (heads > 1)}, "
+        f"{curves.formula}   in {curves.dtype}: {curves.keys} keys, {heads} head{'s' * (heads > 1)}, "
         f"error at most {upper(curves.bound)}"
     )
     axes.plot(curves.x, curves.target, color="#BBBBBB", linewidth=5, solid_capstyle="round", label="formula")

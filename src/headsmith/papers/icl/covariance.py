@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -57,8 +59,22 @@ def figure_12(settings: Settings, record: Run) -> Outcome:
         "risk": mean([d.risk for d in run.diagnoses]),
         "matrices": {"trained Σ μ KQ": found[0].tolist(), **{k: t.tolist() for k, t in targets.items()}},
     }
-    rows = [Row(f"relative distance to the {k}", "proportional" if k == "(5.6)" else None, g, NEAREST.verdict(m), len(found)) for k, g in gaps.items()]
-    rows += [Row("risk, trained; beside it the derived optimum's", None, m["risk"], "not stated", len(found), known["derived optimum"])]
+    rows = [
+        Row(
+            f"relative distance to the {k}", "proportional" if k == "(5.6)" else None, g, NEAREST.verdict(m), len(found)
+        )
+        for k, g in gaps.items()
+    ]
+    rows += [
+        Row(
+            "risk, trained; beside it the derived optimum's",
+            None,
+            m["risk"],
+            "not stated",
+            len(found),
+            known["derived optimum"],
+        )
+    ]
     rows += [Row(f"risk of the step with {k}", None, v) for k, v in known.items()]
     return Outcome(m, rows)
 
@@ -75,11 +91,14 @@ def figure_15(settings: Settings, record: Run) -> Outcome:
     run = trained(settings, record, 2, task=TASK)
     inverse = torch.linalg.inv(run.diagnoses[0].preconditioner)
     targets = {name: torch.linalg.inv(t) for name, t in _targets().items()}
-    m = {
+    m: dict[str, Any] = {
         "steps": int(run.steps[-1]),
         "cosines": {name: _cosine(inverse, t) for name, t in targets.items()},
         "matrices": {"trained, inverse": inverse.tolist(), **{k: t.tolist() for k, t in targets.items()}},
     }
     m["matrices"]["covariance"] = m["matrices"].pop("inverse covariance")
-    rows = [Row(f"cosine with the inverse of: {k}", "proportional", c, PROPORTIONAL.verdict(m), 1) for k, c in m["cosines"].items()]
+    rows = [
+        Row(f"cosine with the inverse of: {k}", "proportional", c, PROPORTIONAL.verdict(m), 1)
+        for k, c in m["cosines"].items()
+    ]
     return Outcome(m, rows)

@@ -1,7 +1,8 @@
 """What the figures of this paper share: settings, cached training runs, and a quick self-check for each.
 
-Training runs lie beside the experiments' folders and are shared: twelve figures look at the same two-head run.  A
-self-check runs the experiment end to end on a toy size (forty steps, a few hundred prompts) and asks every claim.
+Training runs lie beside the experiments' folders and are shared: twelve figures look at the same two-head
+run.  A self-check runs the experiment end to end on a toy size (forty steps, a few hundred prompts) and asks
+every claim.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from headsmith.views import lab as draw
 PAPER = "icl-linear-regression"
 Settings = Mapping[str, Any]
 
-SMOKE = {"preset": "smoke", "seeds": 1, "prompts": 4_000}
-GOOD = {"preset": "good", "seeds": 4, "prompts": 20_000}
-FULL = {"preset": "paper", "seeds": 8, "prompts": 50_000}
+SMOKE: dict[str, Any] = {"preset": "smoke", "seeds": 1, "prompts": 4_000}
+GOOD: dict[str, Any] = {"preset": "good", "seeds": 4, "prompts": 20_000}
+FULL: dict[str, Any] = {"preset": "paper", "seeds": 8, "prompts": 50_000}
 PRESETS = {"smoke": SMOKE, "good": GOOD, "paper": FULL}
 STILL = {"smoke": {"prompts": 4_000}, "good": {"prompts": 20_000}, "paper": {"prompts": 50_000}}
 TOY = {"steps": 40, "prompts": 200}
@@ -73,14 +74,14 @@ def trained(settings: Settings, record: Run, heads: int, **options: Any) -> Trai
     )
 
 
-def head_numbers(run: Trained) -> dict[str, Any]:
-    """What every picture and claim about heads needs, for the first seed; lists over seeds end in `_all`."""
-    first, found = run.diagnoses[0], run.diagnoses
+def head_numbers(run: Trained, seed_index: int = 0) -> dict[str, Any]:
+    """What every picture and claim about heads needs, for one seed; lists over seeds end in `_all`."""
+    first, found = run.diagnoses[seed_index], run.diagnoses
     return {
         "steps": int(run.steps[-1]),
         "seeds": list(run.seeds),
-        "kq": run.kq[-1, 0].tolist(),
-        "ov": run.ov[-1, 0].tolist(),
+        "kq": run.kq[-1, seed_index].tolist(),
+        "ov": run.ov[-1, seed_index].tolist(),
         "omega": first.omega.tolist(),
         "mu": first.mu.tolist(),
         "classes": list(first.head_classes),

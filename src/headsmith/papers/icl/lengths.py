@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from headsmith.lab import Problem, compare, exact_loss
+from headsmith.lab import Run as Trained
 from headsmith.lab.tasks import Prompts
 from headsmith.papers.icl.frame import STILL, Settings, item, trained
 from headsmith.papers.registry import Claim, Outcome, Row
@@ -31,23 +35,31 @@ PRINTED_4B = {  # softmax, vanilla, debiased, single, ridge
 }
 
 
-def _measured(run, lengths, prompts) -> list[float]:
+def _measured(run: Trained, lengths: Sequence[int], prompts: int) -> list[float]:
     found = compare(run.models[0], task=run.task, lengths=lengths, prompts=prompts)
     return next(iter(found.risks.values()))
 
 
 WORST = Claim(
     "one head has the highest risk at every length",
-    lambda m: None if m["steps"] < 1000 else all(
-        one > 1.15 * two for one, two in zip(m["risks"]["1 head"], m["risks"]["2 heads"], strict=True)
+    lambda m: (
+        None
+        if m["steps"] < 1000
+        else all(one > 1.15 * two for one, two in zip(m["risks"]["1 head"], m["risks"]["2 heads"], strict=True))
     ),
-)  # fmt: skip
+)
 COINCIDE = Claim(
     "two, four and eight heads have the same risk from the trained length on",
-    lambda m: None if m["steps"] < 1000 else all(
-        abs(a / b - 1) < 0.05 for k in ("4 heads", "8 heads") for a, b in zip(m["risks"][k][2:], m["risks"]["2 heads"][2:], strict=True)
+    lambda m: (
+        None
+        if m["steps"] < 1000
+        else all(
+            abs(a / b - 1) < 0.05
+            for k in ("4 heads", "8 heads")
+            for a, b in zip(m["risks"][k][2:], m["risks"]["2 heads"][2:], strict=True)
+        )
     ),
-)  # fmt: skip
+)
 DECREASE = Claim(
     "all keep improving beyond the length of training",
     lambda m: None if m["steps"] < 1000 else all(r[-1] < r[2] for r in m["risks"].values()),
@@ -62,24 +74,37 @@ def figure_4a(settings: Settings, record: Run) -> Outcome:
     m = {"steps": int(runs[2].steps[-1]), "lengths": list(LENGTHS), "risks": values, "trained_length": 40}
     verdicts = {1: WORST.verdict(m), 2: COINCIDE.verdict(m), 4: COINCIDE.verdict(m), 8: COINCIDE.verdict(m)}
     rows = [
-        Row(f"H = {h}, length {length}", PRINTED_4A[h][i], values[f"{h} head{'s' * (h > 1)}"][i], verdicts[h], 1, risks.debiased_gd(5, length, 0.1, risks.debiased_rate(5, 40, 0.1)))
-        for h in runs for i, length in enumerate(LENGTHS) if length in (10, 40, 100)
-    ]  # fmt: skip
+        Row(
+            f"H = {h}, length {length}",
+            PRINTED_4A[h][i],
+            values[f"{h} head{'s' * (h > 1)}"][i],
+            verdicts[h],
+            1,
+            risks.debiased_gd(5, length, 0.1, risks.debiased_rate(5, 40, 0.1)),
+        )
+        for h in runs
+        for i, length in enumerate(LENGTHS)
+        if length in (10, 40, 100)
+    ]
     return Outcome(m, rows)
 
 
 MATCH = Claim("each number is within 0.02 of the notebooks' at every length >= 15", lambda m: m["worst"] < 0.02)
 TWINS = Claim(
     "softmax and debiased descent differ by less than 2 % from length 15 on",
-    lambda m: all(abs(a / b - 1) < 0.02 for a, b in zip(m["risks"]["two heads"][1:], m["risks"]["debiased"][1:], strict=True)),
-)  # fmt: skip
+    lambda m: all(
+        abs(a / b - 1) < 0.02 for a, b in zip(m["risks"]["two heads"][1:], m["risks"]["debiased"][1:], strict=True)
+    ),
+)
 BAYES = Claim(
     "ridge is better by a factor of about two at the trained length",
     lambda m: 1.5 < m["risks"]["debiased"][4] / m["risks"]["ridge"][4] < 3,
 )
 
 
-@item("figure-4b", [MATCH, TWINS, BAYES], where="Figure 4b, Theorem 4.2", presets=STILL, pictures={"risks.png": "risks"})
+@item(
+    "figure-4b", [MATCH, TWINS, BAYES], where="Figure 4b, Theorem 4.2", presets=STILL, pictures={"risks.png": "risks"}
+)
 def figure_4b(settings: Settings, record: Run) -> Outcome:
     """Risk of the two-head predictor, both gradient steps, one head and ridge: closed forms, no training."""
     rate, single = 2 * 0.13 * 3.45, Problem(5, 40, 0.1).best_single()
@@ -105,18 +130,32 @@ def figure_4b(settings: Settings, record: Run) -> Outcome:
     ]
     m = {"lengths": lengths, "risks": values, "trained_length": 40, "worst": max(gaps)}
     rows = [
-        Row(f"{name}, length {length}", PRINTED_4B[length][j], values[name][lengths.index(length)], MATCH.verdict(m), None, risks.zero(0.1))
-        for length in (10, 20, 40, 70) for j, name in enumerate(values)
-    ]  # fmt: skip
+        Row(
+            f"{name}, length {length}",
+            PRINTED_4B[length][j],
+            values[name][lengths.index(length)],
+            MATCH.verdict(m),
+            None,
+            risks.zero(0.1),
+        )
+        for length in (10, 20, 40, 70)
+        for j, name in enumerate(values)
+    ]
     return Outcome(m, rows)
 
 
-EXPLODES = Claim("linear attention gets worse beyond the length of training", lambda m: m["linear"][-1] > 2 * m["linear"][2])
+EXPLODES = Claim(
+    "linear attention gets worse beyond the length of training", lambda m: m["linear"][-1] > 2 * m["linear"][2]
+)
 FALLS = Claim("softmax gets better", lambda m: None if m["steps"] < 1000 else m["softmax"][-1] < m["softmax"][2])
 AGREES = Claim(
     "the trained linear layer has the closed-form risk R_v(eta L / L0), within 6 %",
-    lambda m: None if m["steps"] < 1000 else all(abs(a / b - 1) < 0.06 for a, b in zip(m["linear trained"], m["linear"], strict=True)),
-)  # fmt: skip
+    lambda m: (
+        None
+        if m["steps"] < 1000
+        else all(abs(a / b - 1) < 0.06 for a, b in zip(m["linear trained"], m["linear"], strict=True))
+    ),
+)
 
 
 @item("figure-8", [EXPLODES, FALLS, AGREES], where="Figure 8, (5.1)", pictures={"risks.png": "risks"})
@@ -127,7 +166,7 @@ def figure_8(settings: Settings, record: Run) -> Outcome:
     prompts = settings["prompts"]
     known = [risks.linear_attention(5, length, 0.1, 40) for length in LENGTHS]
     own = _linear_lengths(linear, prompts)
-    m = {
+    m: dict[str, Any] = {
         "steps": int(softmax.steps[-1]),
         "lengths": list(LENGTHS),
         "linear": known,
@@ -136,11 +175,14 @@ def figure_8(settings: Settings, record: Run) -> Outcome:
         "trained_length": 40,
     }
     m["risks"] = {"softmax, trained": m["softmax"], "linear, trained": own, "linear, closed form*": known}
-    rows = [Row(f"linear, length {n}, beside it softmax", None, own[i], EXPLODES.verdict(m), 1, m["softmax"][i]) for i, n in enumerate(LENGTHS)]
+    rows = [
+        Row(f"linear, length {n}, beside it softmax", None, own[i], EXPLODES.verdict(m), 1, m["softmax"][i])
+        for i, n in enumerate(LENGTHS)
+    ]
     return Outcome(m, rows)
 
 
-def _linear_lengths(run, prompts: int) -> list[float]:
+def _linear_lengths(run: Trained, prompts: int) -> list[float]:
     """The trained linear layer keeps its factor 1/40 at every length, so answers scale by length / 40."""
     model = run.models[0].double()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from headsmith.lab import tasks
@@ -24,7 +26,7 @@ TABLE_2 = (  # omega on {1,2}, {5,6}, {3,4}; mu of both responses
 )
 
 
-def _measure(settings: Settings, record: Run, heads: int) -> dict:
+def _measure(settings: Settings, record: Run, heads: int) -> dict[str, Any]:
     run = trained(settings, record, heads, task=TASK, init="split")
     m = head_numbers(run)
     rates = torch.stack([d.rates() for d in run.diagnoses])
@@ -63,8 +65,15 @@ def figure_16(settings: Settings, record: Run) -> Outcome:
     rows = [
         Row("omega on the overlap", 0.50, m["overlap_weight"], MODE_1.verdict(m), len(m["seeds"])),
         Row("omega beside it", 0.42, m["side_weight"], MODE_1.verdict(m), len(m["seeds"])),
-        Row("risk, beside it the best shared pair's", None, mean(m["risk_all"]), "not stated", len(m["seeds"]), _targets(True)[1]),
-    ]  # fmt: skip
+        Row(
+            "risk, beside it the best shared pair's",
+            None,
+            mean(m["risk_all"]),
+            "not stated",
+            len(m["seeds"]),
+            _targets(True)[1],
+        ),
+    ]
     return Outcome(m, rows)
 
 
@@ -80,11 +89,25 @@ def figure_17(settings: Settings, record: Run) -> Outcome:
     m = _measure(settings, record, 2)
     target, known = _targets(True)
     rows = [
-        Row("rate on the overlap, beside it the closed form", None, m["overlap"], MODE_2.verdict(m), len(m["seeds"]), target[0, 2].item()),
+        Row(
+            "rate on the overlap, beside it the closed form",
+            None,
+            m["overlap"],
+            MODE_2.verdict(m),
+            len(m["seeds"]),
+            target[0, 2].item(),
+        ),
         Row("rate beside it", None, m["sides"], MODE_2.verdict(m), len(m["seeds"]), target[0, 0].item()),
-        Row("ratio of omega on and beside the overlap", 0.13 / 0.12, m["overlap"] / m["sides"], MODE_2.verdict(m), len(m["seeds"]), 1.099),
+        Row(
+            "ratio of omega on and beside the overlap",
+            0.13 / 0.12,
+            m["overlap"] / m["sides"],
+            MODE_2.verdict(m),
+            len(m["seeds"]),
+            1.099,
+        ),
         Row("risk, beside it the closed form", None, mean(m["risk_all"]), "not stated", len(m["seeds"]), known),
-    ]  # fmt: skip
+    ]
     return Outcome(m, rows)
 
 
@@ -94,14 +117,21 @@ OWN = Claim(
 )
 
 
-def _own_rows(m: dict) -> list[Row]:
+def _own_rows(m: dict[str, Any]) -> list[Row]:
     target, known = _targets(False)
     seeds = len(m["seeds"])
     return [
-        Row("rate on the support, beside it the closed form", 1.0, m["on_support"], OWN.verdict(m), seeds, target[0, 0].item()),
+        Row(
+            "rate on the support, beside it the closed form",
+            1.0,
+            m["on_support"],
+            OWN.verdict(m),
+            seeds,
+            target[0, 0].item(),
+        ),
         Row("largest rate off the support", 0.0, m["off_support"], OWN.verdict(m), seeds, 0.0),
         Row("risk, beside it the closed form", None, mean(m["risk_all"]), "not stated", seeds, known),
-    ]  # fmt: skip
+    ]
 
 
 @item("figure-18", [OWN], where="Figure 18, mode III", presets=LONGER, pictures={"heads.png": "heads"})
@@ -111,7 +141,13 @@ def figure_18(settings: Settings, record: Run) -> Outcome:
     return Outcome(m, _own_rows(m))
 
 
-@item("figure-19", [OWN], where="Figure 19, mode IV", presets=LONGER, pictures={"heads.png": "heads", "rates.png": "matrices"})
+@item(
+    "figure-19",
+    [OWN],
+    where="Figure 19, mode IV",
+    presets=LONGER,
+    pictures={"heads.png": "heads", "rates.png": "matrices"},
+)
 def figure_19(settings: Settings, record: Run) -> Outcome:
     """Three heads for two responses: superposition, every head serves both."""
     m = _measure(settings, record, 3)

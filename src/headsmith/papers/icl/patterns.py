@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from headsmith.lab import AttentionModel, Problem, tasks
+from headsmith.lab import Run as Trained
 from headsmith.papers.icl.frame import (
     LONG,
     PRESETS,
@@ -23,9 +26,7 @@ from headsmith.reference import regression
 
 DIAGONAL = Claim(
     "KQ is diagonal, OV reads the response alone",
-    lambda m: (
-        max(m["off_diagonal_all"]) < 0.01 and max(m["label_leak_all"]) < 0.15 and max(m["value_leak_all"]) < 0.1
-    ),
+    lambda m: max(m["off_diagonal_all"]) < 0.01 and max(m["label_leak_all"]) < 0.15 and max(m["value_leak_all"]) < 0.1,
 )
 SIGNS = Claim("omega and mu of every active head have the same sign", lambda m: all(m["sign_match_all"]))
 OPPOSITE = Claim(
@@ -34,11 +35,17 @@ OPPOSITE = Claim(
 )
 GAMMA = Claim(
     "gamma is about 0.13 and mu about 3.5",
-    lambda m: None if m["steps"] < LONG else near(mean(m["gamma_all"]), 0.13, 0.015) and near(mean(m["mu_plus_all"]), 3.5, 0.4),
-)  # fmt: skip
+    lambda m: (
+        None
+        if m["steps"] < LONG
+        else near(mean(m["gamma_all"]), 0.13, 0.015) and near(mean(m["mu_plus_all"]), 3.5, 0.4)
+    ),
+)
 
 
-@item("figure-1a", [DIAGONAL, SIGNS, OPPOSITE, GAMMA], where="Figure 1a, Observation 1", pictures={"heads.png": "heads"})
+@item(
+    "figure-1a", [DIAGONAL, SIGNS, OPPOSITE, GAMMA], where="Figure 1a, Observation 1", pictures={"heads.png": "heads"}
+)
 def figure_1a(settings: Settings, record: Run) -> Outcome:
     """Heat maps of KQ and OV of two trained heads."""
     run = trained(settings, record, 2)
@@ -46,9 +53,16 @@ def figure_1a(settings: Settings, record: Run) -> Outcome:
     valley = Problem().valley(m["gamma"])
     rows = [
         Row("gamma", 0.13, mean(m["gamma_all"]), GAMMA.verdict(m), len(run.seeds)),
-        Row("mu of the positive head (beside it: mu_gamma by (4.6))", 3.50, mean(m["mu_plus_all"]), GAMMA.verdict(m), len(run.seeds), valley),
+        Row(
+            "mu of the positive head (beside it: mu_gamma by (4.6))",
+            3.50,
+            mean(m["mu_plus_all"]),
+            GAMMA.verdict(m),
+            len(run.seeds),
+            valley,
+        ),
         Row("mu of the negative head", -3.50, mean(m["mu_minus_all"]), GAMMA.verdict(m), len(run.seeds), -valley),
-    ]  # fmt: skip
+    ]
     return Outcome(m, rows)
 
 
@@ -58,8 +72,9 @@ RISES_AND_FALLS = Claim(
 )
 
 
-def _course(run) -> dict[str, float]:
-    omega, mu = run.omega()[:, 0], run.mu()[:, 0]
+def course(run: Trained, seed_index: int = 0) -> dict[str, float]:
+    """How far |omega| has fallen from its peak, and how near the positive weight is to its highest value."""
+    omega, mu = run.omega()[:, seed_index], run.mu()[:, seed_index]
     size = (omega.abs() * mu.abs()).sum(-1) / mu.abs().sum(-1)
     positive = torch.where(omega[-1] > 0, mu, 0.0).sum(-1)
     return {
@@ -74,12 +89,14 @@ MIRROR = Claim(
 )
 
 
-@item("figure-1b", [RISES_AND_FALLS, MIRROR, GAMMA], where="Figure 1b, Observation 4", pictures={"curves.png": "curves"})
+@item(
+    "figure-1b", [RISES_AND_FALLS, MIRROR, GAMMA], where="Figure 1b, Observation 4", pictures={"curves.png": "curves"}
+)
 def figure_1b(settings: Settings, record: Run) -> Outcome:
     """omega and mu of two heads over training."""
     run = trained(settings, record, 2)
     half = run.omega()[len(run.steps) // 2 :, 0]
-    m = head_numbers(run) | _course(run)
+    m = head_numbers(run) | course(run)
     m["asymmetry"] = float((half.sum(-1).abs() / half.abs().sum(-1)).max())
     m |= {"curves": {"two heads": curve(run)}, "reference": {"ω": [0.13, -0.13], "μ": [3.5, -3.5]}}
     rows = [
@@ -89,9 +106,7 @@ def figure_1b(settings: Settings, record: Run) -> Outcome:
     return Outcome(m, rows)
 
 
-SAME_ANSWER = Claim(
-    "a full layer with these patterns answers as the (omega, mu) formula", lambda m: m["gap"] < 1e-10
-)
+SAME_ANSWER = Claim("a full layer with these patterns answers as the (omega, mu) formula", lambda m: m["gap"] < 1e-10)
 
 
 @item("figure-2", [SAME_ANSWER], where="Figure 2, (2.3), (3.1)", presets=STILL, pictures={"diagram.png": "diagram"})
@@ -118,12 +133,24 @@ def figure_3a(settings: Settings, record: Run) -> Outcome:
     m = head_numbers(run)
     seeds = len(run.seeds)
     rows = [
-        Row("|omega|; beside it 1/sqrt(d), the minimiser of the approximate loss", 0.52, abs(m["omega"][0]), SINGLE.verdict(m), seeds, 5**-0.5),
-        Row("|mu|; a notebook comment has 1.5523; the exact loss has its minimum at 1.49", 1.42, abs(m["mu"][0]), "not stated", seeds),
+        Row(
+            "|omega|; beside it 1/sqrt(d), the minimiser of the approximate loss",
+            0.52,
+            abs(m["omega"][0]),
+            SINGLE.verdict(m),
+            seeds,
+            5**-0.5,
+        ),
+        Row(
+            "|mu|; a notebook comment has 1.5523; the exact loss has its minimum at 1.49",
+            1.42,
+            abs(m["mu"][0]),
+            "not stated",
+            seeds,
+        ),
         Row("risk; beside it debiased descent", 0.405, mean(m["risk_all"]), "not stated", seeds, 0.2429),
-    ]  # fmt: skip
+    ]
     return Outcome(m, rows)
-
 
 
 def _tolerance(steps: int) -> float:
@@ -139,18 +166,25 @@ GROUPS = Claim(
 
 def _four(settings: Settings, record: Run) -> Outcome:
     run, two = trained(settings, record, 4), trained(settings, record, 2)
-    m = head_numbers(run) | _course(run) | {"curves": {"four heads": curve(run)}}
+    m = head_numbers(run) | course(run) | {"curves": {"four heads": curve(run)}}
     m["two_heads_mu_plus"] = two.diagnoses[0].mu_plus
     problem = Problem()
     ratios = [p / problem.valley(g) for p, g in zip(m["mu_plus_all"], m["gamma_all"], strict=True) if p > 0]
     m["valley_ratio"] = mean(ratios) if ratios else 0.0
     seeds = len(run.seeds)
     rows = [
-        Row("total weight of the positive heads; beside it that of two heads", 3.5, mean(m["mu_plus_all"]), GROUPS.verdict(m), seeds, m["two_heads_mu_plus"]),
+        Row(
+            "total weight of the positive heads; beside it that of two heads",
+            3.5,
+            mean(m["mu_plus_all"]),
+            GROUPS.verdict(m),
+            seeds,
+            m["two_heads_mu_plus"],
+        ),
         Row("the same over mu_gamma", 1.0, m["valley_ratio"], GROUPS.verdict(m), seeds),
         Row("gamma", 0.13, mean(m["gamma_all"]), GAMMA.verdict(m), seeds, two.diagnoses[0].gamma),
         Row("head classes per seed", "- + - 0", ", ".join(m["classes_all"]), "not stated", seeds),
-    ]  # fmt: skip
+    ]
     return Outcome(m, rows)
 
 
@@ -172,7 +206,7 @@ EARLY = Claim(
 )
 
 
-def _film(run) -> dict:
+def _film(run: Trained) -> dict[str, Any]:
     """Frames at the paper's steps 0, 1, 2, 10, 100, 500 (thousands), scaled to the length of the run."""
     wanted = [round(run.recipe.steps * share) for share in (0, 0.002, 0.02, 0.25, 0.5, 1.0)]
     picks = [int((run.steps - step).abs().argmin()) for step in wanted]
@@ -219,9 +253,16 @@ def figure_13(settings: Settings, record: Run) -> Outcome:
         "valley_ratios": [d.mu_plus / problem.valley(d.gamma) if d.mu_plus > 0 else 0.0 for d in found.values()],
     }
     rows = [
-        Row(f"{heads} heads: total positive weight, beside it mu_gamma", 3.5, d.mu_plus, SAME_SUMS.verdict(m), 1, problem.valley(d.gamma))
+        Row(
+            f"{heads} heads: total positive weight, beside it mu_gamma",
+            3.5,
+            d.mu_plus,
+            SAME_SUMS.verdict(m),
+            1,
+            problem.valley(d.gamma),
+        )
         for heads, d in found.items()
-    ]  # fmt: skip
+    ]
     return Outcome(m, rows)
 
 

@@ -22,7 +22,13 @@ VALLEY = Claim(
 )
 
 
-@item("figure-6", [CLOSE, VALLEY], where="Figure 6, Proposition 4.1", presets=STILL, pictures={"landscape.png": "landscape"})
+@item(
+    "figure-6",
+    [CLOSE, VALLEY],
+    where="Figure 6, Proposition 4.1",
+    presets=STILL,
+    pictures={"landscape.png": "landscape"},
+)
 def figure_6(settings: Settings, record: Run) -> Outcome:
     """The exact and the approximate loss of the pair (omega, -omega), (mu, -mu)."""
     problem = Problem(5, 40, 0.1)
@@ -52,7 +58,9 @@ def figure_6(settings: Settings, record: Run) -> Outcome:
     }
     rows = [
         Row("largest difference for omega <= 0.09, mu <= 2", "small", m["gap_small"], CLOSE.verdict(m)),
-        Row("difference at the trained point (0.13, 3.5), outside the proposition's range", None, m["at_trained_point"]),
+        Row(
+            "difference at the trained point (0.13, 3.5), outside the proposition's range", None, m["at_trained_point"]
+        ),
         Row("distance of the two valleys, omega <= 0.2", 0, m["valley_error"], VALLEY.verdict(m)),
     ]
     return Outcome(m, rows)
@@ -89,7 +97,9 @@ CONCENTRATES = Claim(
 DOES_NOT = Claim("it does not for d/L = 1/8 and fixed omega", lambda m: m["b"][-1] > m["b"][0])
 
 
-@item("figure-20", [CONCENTRATES, DOES_NOT], where="Figure 20", presets=STILL, pictures={"histograms.png": "histograms"})
+@item(
+    "figure-20", [CONCENTRATES, DOES_NOT], where="Figure 20", presets=STILL, pictures={"histograms.png": "histograms"}
+)
 def figure_20(settings: Settings, record: Run) -> Outcome:
     """How far attention is from uniform: histograms of |p|^2 in three regimes."""
     draws, lengths = min(settings["prompts"], 2000), (40, 160, 640)
@@ -105,21 +115,30 @@ def figure_20(settings: Settings, record: Run) -> Outcome:
             means[key].append(float(samples.mean()))
     m = {"panels": panels, **means}
     rows = [
-        Row(f"mean of |p|^2, regime {key}, L = 40, 160, 640", shape, values, (CONCENTRATES if key != "b" else DOES_NOT).verdict(m))
+        Row(
+            f"mean of |p|^2, regime {key}, L = 40, 160, 640",
+            shape,
+            values,
+            (CONCENTRATES if key != "b" else DOES_NOT).verdict(m),
+        )
         for (key, values), shape in zip(means.items(), ("falls", "does not fall", "falls"), strict=True)
-    ]  # fmt: skip
+    ]
     return Outcome(m, rows)
 
 
 SHAPE = Claim(
     "trained heads and descent on the approximate loss take the same path: up, turn, down the valley",
-    lambda m: None if m["steps"] < 1000 else m["turns"] > 1.05 and m["approximate_turns"] > 1.05 and m["distance"] < 0.1,
+    lambda m: (
+        None if m["steps"] < 1000 else m["turns"] > 1.05 and m["approximate_turns"] > 1.05 and m["distance"] < 0.1
+    ),
 )
 
 
 @item("figure-21", [SHAPE], where="Figure 21, appendix A.4", pictures={"phase_plane.png": "phase_plane"})
 def figure_21(settings: Settings, record: Run) -> Outcome:
-    """Four trained heads and descent on the approximate loss in the (omega, mu) plane: the same path, other clocks."""
+    """Four trained heads and descent on the approximate loss in the (omega, mu) plane: the same path, other
+    clocks.
+    """
     run, problem = trained(settings, record, 4), Problem(5, 40, 0.1)
     omega, mu = run.omega()[:, 0].double(), run.mu()[:, 0].double()
     _, w, v = descend(omega[0], mu[0], problem, 0.02, 6000, every=20)
@@ -140,9 +159,16 @@ def figure_21(settings: Settings, record: Run) -> Outcome:
         "distance": abs(end[1] / problem.valley(end[0]) - 1),
     }
     rows = [
-        Row("peak of |omega| / end, training; beside it descent", None, m["turns"], SHAPE.verdict(m), 1, m["approximate_turns"]),
+        Row(
+            "peak of |omega| / end, training; beside it descent",
+            None,
+            m["turns"],
+            SHAPE.verdict(m),
+            1,
+            m["approximate_turns"],
+        ),
         Row("distance of the trained end point from the valley", 0, m["distance"], SHAPE.verdict(m), 1),
-    ]  # fmt: skip
+    ]
     return Outcome(m, rows)
 
 
@@ -154,15 +180,38 @@ def _flow(features: int, printed_peak: float, exact_peak: tuple[float, float]) -
     times, rho, phi = long.times[keep], long.omega[keep, 0], long.mu[keep, 0]
     early = long.times <= 20
     panels = {
-        "φ = μ and ρ = ω": {"x": long.times[early].tolist(), "lines": {"φ": long.mu[early, 0].tolist(), "ρ": long.omega[early, 0].tolist()}, "xlabel": "time"},
-        "phase III": {"x": times.tolist(), "log": "xy", "xlabel": "time", "lines": {
-            "ρ": rho.tolist(), "t^(−1/6) law*": np.asarray(late_law(times, problem)).tolist(),
-            "printed t^(−1/2) law*": np.asarray(printed_law(times, height, tau, problem)).tolist()}},
-        "2φρ": {"x": long.times.tolist(), "log": "x", "xlabel": "time", "lines": {"2φρ": long.effective_rate.tolist()}},
-        "loss": {"x": long.times.tolist(), "log": "x", "xlabel": "time", "lines": {"approximate loss": long.loss.tolist()}},
-        "φ/ρ and φ/φ*(ρ)": {"x": times.tolist(), "log": "xy", "xlabel": "time", "lines": {
-            "φ/ρ": (phi / rho).tolist(), "φ/φ*(ρ)": [p / problem.valley(r) for p, r in zip(phi, rho, strict=True)]}},
-    }  # fmt: skip
+        "a: φ = μ and ρ = ω": {
+            "x": long.times[early].tolist(),
+            "lines": {"φ": long.mu[early, 0].tolist(), "ρ": long.omega[early, 0].tolist()},
+            "xlabel": "time",
+        },
+        "b: phase III": {
+            "x": times.tolist(),
+            "log": "xy",
+            "xlabel": "time",
+            "lines": {
+                "ρ": rho.tolist(),
+                "t^(−1/6) law*": np.asarray(late_law(times, problem)).tolist(),
+                "printed t^(−1/2) law*": np.asarray(printed_law(times, height, tau, problem)).tolist(),
+            },
+        },
+        "c: 2φρ": {"x": long.times.tolist(), "log": "x", "xlabel": "time", "lines": {"2φρ": long.effective_rate.tolist()}},
+        "d: loss": {
+            "x": long.times.tolist(),
+            "log": "x",
+            "xlabel": "time",
+            "lines": {"approximate loss": long.loss.tolist()},
+        },
+        "e: φ/ρ and φ/φ*(ρ)": {
+            "x": times.tolist(),
+            "log": "xy",
+            "xlabel": "time",
+            "lines": {
+                "φ/ρ": (phi / rho).tolist(),
+                "φ/φ*(ρ)": [p / problem.valley(r) for p, r in zip(phi, rho, strict=True)],
+            },
+        },
+    }
     m = {
         "panels": panels,
         "peak_time": tau,
@@ -176,12 +225,26 @@ def _flow(features: int, printed_peak: float, exact_peak: tuple[float, float]) -
         "eta": problem.rate,
     }
     rows = [
-        Row("peak of rho, beside it sqrt(log d / d)", printed_peak, height, PEAK.verdict(m), None, math.sqrt(math.log(features) / features)),
+        Row(
+            "peak of rho, beside it sqrt(log d / d)",
+            printed_peak,
+            height,
+            PEAK.verdict(m),
+            None,
+            math.sqrt(math.log(features) / features),
+        ),
         Row("time of the peak", None, tau, PEAK.verdict(m)),
-        Row("rho at t = 1e6: the printed t^(-1/2) law, beside ours t^(-1/6)", m["printed_law"], m["late"], PRINTED.verdict(m), None, m["law"]),
+        Row(
+            "rho at t = 1e6: the printed t^(-1/2) law, beside ours t^(-1/6)",
+            m["printed_law"],
+            m["late"],
+            PRINTED.verdict(m),
+            None,
+            m["law"],
+        ),
         Row("exponent of rho between 1e5 and 1e6", -0.5, m["exponent"], CORRECTED.verdict(m), None, -1 / 6),
         Row("2 phi rho at the end, beside it eta*", m["eta"], m["rate"], CORRECTED.verdict(m), None, m["eta"]),
-    ]  # fmt: skip
+    ]
     return Outcome(m, rows)
 
 
@@ -196,13 +259,25 @@ CORRECTED = Claim(
 )
 
 
-@item("figure-22", [PEAK, CORRECTED, PRINTED], where="Figure 22, appendix B", presets=STILL, pictures={"flow.png": "lines"})
+@item(
+    "figure-22",
+    [PEAK, CORRECTED, PRINTED],
+    where="Figure 22, appendix B",
+    presets=STILL,
+    pictures={"flow.png": "lines"},
+)
 def figure_22(settings: Settings, record: Run) -> Outcome:
     """The two-head gradient flow (B.4) at d = 5."""
     return _flow(5, 0.57, (7.687, 0.5763))
 
 
-@item("figure-23", [PEAK, CORRECTED, PRINTED], where="Figure 23, appendix B", presets=STILL, pictures={"flow.png": "lines"})
+@item(
+    "figure-23",
+    [PEAK, CORRECTED, PRINTED],
+    where="Figure 23, appendix B",
+    presets=STILL,
+    pictures={"flow.png": "lines"},
+)
 def figure_23(settings: Settings, record: Run) -> Outcome:
     """The two-head gradient flow (B.4) at d = 10."""
     return _flow(10, 0.45, (6.986, 0.4548))

@@ -1,0 +1,11 @@
+"""Machines: the prompt carries the algorithm, the weights are frozen.
+
+    hs.machine.Solver(features, samples, eps)                        regressions from prompts
+    hs.machine.Attention(features, head_dim, tokens, domain, eps)    attention heads, linear layers, MLPs from prompts
+"""
+
+from headsmith.machines.attention import Attention
+from headsmith.machines.result import Result
+from headsmith.machines.solver import Solver
+
+__all__ = ["Attention", "Result", "Solver"]

@@ -1,0 +1,147 @@
+"""The layer that bends: the activation of a neuron, chosen by the prompt among frozen gates.
+
+If a token already carries its own z, its keys may be a_r z + b_r and its values v_r + l_r z, all linear in
+the token, and
+
+    f(z) = sum_r p_r(z) (v_r + l_r z).
+
+tanh (values -1, 1) and SiLU (attend to yourself or to nothing) are exact with two keys, ReLU is within
+0.2785/beta with two, GELU is a table of 41 keys for the normal distribution function, which saturates, so
+that any range will do. The identity attends to itself. Each function is one head; a null key with value 0 and
+score C (1 - 2 flag) switches it off, exactly, where the prompt's flag is 0, and vanishes, exactly, where it
+is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import ndtr
+from torch import Tensor, nn
+
+from headsmith.functions import lipschitz, parse
+from headsmith.network import Layer
+from headsmith.network.layer import SILENT, Tap
+from headsmith.network.maps import frozen
+from headsmith.proof.approximation import prove
+from headsmith.proof.rounding import FORMATS, prove_rounding
+from headsmith.proof.statement import Head, Part
+from headsmith.refusal import Refusal
+
+FORMULAS = {"identity": "x", "tanh": "tanh(x)", "silu": "silu(x)", "relu": "relu(x)", "gelu": "gelu(x)"}
+ACTIVATIONS = tuple(FORMULAS)
+SWITCH = 2.0**60  # larger than any score of an active key, so that exp underflows to an exact zero
+SHARP = {"float64": 2.0**40, "float32": 2.0**12}
+
+
+@cache
+def activation_head(name: str, dtype: str) -> Head:
+    """The keys of one activation.
+
+    >>> activation_head("silu", "float64").slopes
+    array([0., 1.])
+    """
+    if name == "gelu":
+        return _gelu().cast(dtype)
+    slopes, values, lines = {
+        "identity": ([0.0], [0.0], [1.0]),
+        "tanh": ([-1.0, 1.0], [-1.0, 1.0], [0.0, 0.0]),
+        "silu": ([0.0, 1.0], [0.0, 0.0], [0.0, 1.0]),
+        "relu": ([0.0, SHARP[dtype]], [0.0, 0.0], [0.0, 1.0]),
+    }[name]
+    return Head(*(np.array(v) for v in (slopes, np.zeros(len(slopes)).tolist(), values, lines)))
+
+
+def _gelu() -> Head:
+    """z Phi(z): 41 anchors on [-8, 8], sharpness kappa = 0.2, values c_r z with c from least squares."""
+    anchors = np.linspace(-8.0, 8.0, 41)
+    beta = 0.2 / (anchors[1] - anchors[0]) ** 2
+    slopes, offsets = 2 * beta * anchors, -beta * anchors**2
+    z = np.concatenate([np.linspace(-12, 12, 1201), np.geomspace(12, 40, 40), -np.geomspace(12, 40, 40)])
+    scores = z[:, None] * slopes + offsets
+    p = np.exp(scores - scores.max(1, keepdims=True))
+    p *= z[:, None] / p.sum(1, keepdims=True)
+    inner, *_ = np.linalg.lstsq(p[:, 1:-1], z * ndtr(z) - p[:, -1], rcond=1e-15)
+    lines = np.concatenate([[0.0], inner, [1.0]])
+    return Head(slopes, offsets, np.zeros_like(lines), lines)
+
+
+@cache
+def activation_error(name: str, radius: float, dtype: str) -> tuple[float, float, float]:
+    """(approximation, rounding, slope): |executed - f| on |z| <= radius, and the Lipschitz constant of f there."""
+    if name == "identity":
+        return 0.0, 0.0, 1.0
+    target, head = parse(FORMULAS[name]), activation_head(name, dtype)
+    part = Part("x", "out", target, (-radius, radius), (head,))
+    kinks = (0.0,) if name == "relu" else ()
+    floor = 2.0**-50 if dtype == "float64" else 2.0**-21
+    rounding = prove_rounding(part, FORMATS[dtype], floor * radius).bound
+    return prove(part, floor, kinks).bound, rounding, lipschitz(target, -radius, radius)
+
+
+class Bending(Layer):
+    """(tokens, rows + flags) -> (tokens, rows): rows from `first` on are bent by the activation whose flag is 1.
+
+    >>> layer = Bending({"relu": activation_head("relu", "float64")}, rows=1, first=0)
+    >>> layer(torch.tensor([[3.0, 1.0], [-3.0, 1.0], [3.0, 0.0]], dtype=torch.float64)).tolist()
+    [[3.0], [0.0], [0.0]]
+    """
+
+    kind = "bending"
+
+    def __init__(self, heads: Mapping[str, Head], *, rows: int, first: int) -> None:
+        super().__init__()
+        self.names, self.rows, self.first = tuple(heads), rows, first
+        tables = [np.stack([h.slopes, h.offsets, h.values, h.lines]) for h in heads.values()]
+        self.tables = nn.ParameterList([frozen(torch.tensor(t)) for t in tables])
+
+    @property
+    def width_in(self) -> int:
+        return self.rows + len(self.names)
+
+    @property
+    def width_out(self) -> int:
+        return self.rows
+
+    def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+        flat, z = x[..., : self.first], x[..., self.first : self.rows].unsqueeze(-1)
+        bent = torch.zeros_like(z[..., 0])
+        for k, table in enumerate(self.tables):
+            slopes, offsets, values, lines = table
+            flag = x[..., self.rows + k, None, None]
+            null = (SWITCH * (1 - 2 * flag)).expand(z.shape)
+            pattern = torch.softmax(torch.cat([z * slopes + offsets, null], -1), -1)[..., :-1]
+            bent = bent + (pattern * (z * lines + values)).sum(-1)
+        return torch.cat([flat, bent], -1)
+
+    def dense(self, tokens: int) -> list[Layer]:
+        return [self]
+
+    def rotated(self, before: Tensor | None, after: Tensor | None) -> Layer:
+        raise Refusal("an activation bends single features: it has no other basis.")
+
+    def flops(self, tokens: int, width: int) -> int:
+        return tokens * (self.rows - self.first) * sum(10 * t.shape[1] + 5 for t in self.tables)
+
+    def dense_parameters(self, tokens: int, width: int) -> int:
+        return sum(t.numel() for t in self.tables)
+
+    def unusual(self) -> str:
+        return "tokens that are copied over the keys of a gate"
+
+    def config(self) -> dict[str, Any]:
+        keys: Sequence[int] = [t.shape[1] for t in self.tables]
+        return {
+            "kind": self.kind,
+            "rows": self.rows,
+            "first": self.first,
+            "names": list(self.names),
+            "keys": list(keys),
+        }
+
+    def summary(self) -> str:
+        return f"{self.rows - self.first} features by {', '.join(self.names)}"

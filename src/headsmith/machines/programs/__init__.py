@@ -1,0 +1,28 @@
+"""Programs for the machines, written as prompts: hs.prompt.ols(X, y), hs.prompt.head(W_K, W_Q, W_V) and their siblings."""
+
+from headsmith.machines.programs.heads import (
+    head,
+    kernel_regression,
+    linear,
+    mean,
+    mlp,
+    nearest_neighbour,
+    samples,
+)
+from headsmith.machines.programs.regression import elastic_net, huber, lasso, logistic, ols, ridge
+
+__all__ = [
+    "elastic_net",
+    "head",
+    "huber",
+    "kernel_regression",
+    "lasso",
+    "linear",
+    "logistic",
+    "mean",
+    "mlp",
+    "nearest_neighbour",
+    "ols",
+    "ridge",
+    "samples",
+]

@@ -1,0 +1,148 @@
+"""The layer that reads a program: head j takes its weights from token j of the prompt.
+
+Paper (algorithm-emulation Thm 4.2, repaired; tokens are columns): Linear_j copies the row theta_j over a
+grid, column r is (2 L_r theta_j, -L_r^2), and Attn_j with queries (x, 1) and values L_r returns theta_j . x.
+Here: the first `rows` tokens are program tokens (theta_j, bias_j), the others data tokens (x, 1), and
+
+    out[i, j] = sum_r softmax_r( (x_i, 1) . (a_r theta_j, a_r bias_j + b_r) ) L_r        about  theta_j . x_i + bias_j.
+
+The frozen numbers are a, b, L, the same for every head: 3 (P + 1) in all, whatever the sizes. Written with
+textbook matrices (`dense`) the layer is a replicating affine map, an attention layer in which head j sees the
+copies of token j, and a map that drops the copies. `grouped` multiplies in another order, a_r (theta_j . x_i
++ bias_j) + b_r, which builds no keys: the same function, a little faster, other roundings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headsmith.network import Affine, Attention, Dense, Layer
+from headsmith.network.layer import SILENT, Tap
+from headsmith.network.maps import frozen
+from headsmith.refusal import Refusal
+
+Numbers = Tensor | Sequence[float]
+
+
+class Reading(Layer):
+    """(rows program tokens + n data tokens, features + 1 + carried) -> (n tokens, rows + carried).
+
+    Two keys at +-1000 read w . x = 6 out of the program token w = (2, 4):
+
+    >>> layer = Reading([-1e-3, 1e-3], [0.0, 0.0], [-1000.0, 1000.0], rows=1, features=2)
+    >>> layer(torch.tensor([[2.0, 4.0, 0.0], [1.0, 1.0, 1.0]], dtype=torch.float64)).round(decimals=3)
+    tensor([[6.0000]], dtype=torch.float64)
+    """
+
+    kind = "reading"
+    hook_names = ("attn.hook_attn_scores", "attn.hook_pattern")
+
+    def __init__(
+        self,
+        slopes: Numbers,
+        offsets: Numbers,
+        anchors: Numbers,
+        *,
+        rows: int,
+        features: int,
+        carried: int = 0,
+        grouped: bool = False,
+    ) -> None:
+        super().__init__()
+        self.slopes, self.offsets, self.anchors = frozen(slopes), frozen(offsets), frozen(anchors)
+        self.rows, self.features, self.carried, self.grouped = rows, features, carried, grouped
+
+    @property
+    def keys(self) -> int:
+        return len(self._table()[0])
+
+    def _table(self) -> tuple[Tensor, Tensor, Tensor]:
+        assert self.slopes is not None and self.offsets is not None and self.anchors is not None
+        return self.slopes, self.offsets, self.anchors
+
+    @property
+    def width_in(self) -> int:
+        return self.features + 1 + self.carried
+
+    @property
+    def width_out(self) -> int:
+        return self.rows + self.carried
+
+    def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+        slopes, offsets, anchors = self._table()
+        last = self.features + 1
+        program, data = x[..., : self.rows, :last], x[..., self.rows :, :]
+        if self.grouped:
+            scores = (data[..., :last] @ program.mT).unsqueeze(-1) * slopes + offsets
+        else:
+            keys = program.unsqueeze(-2) * slopes.unsqueeze(-1)
+            keys[..., -1] += offsets
+            scores = (data[..., :last] @ keys.flatten(-3, -2).mT).unflatten(-1, (self.rows, -1))
+        scores = tap("attn.hook_attn_scores", scores.transpose(-3, -2))
+        pattern = tap("attn.hook_pattern", torch.softmax(scores, -1))
+        read = (pattern @ anchors).mT
+        return torch.cat([read, data[..., last:]], -1) if self.carried else read
+
+    def tokens_out(self, tokens: int) -> int:
+        return tokens - self.rows
+
+    def padding_out(self, padding: Tensor | None) -> Tensor | None:
+        return None if padding is None else padding[..., self.rows :]
+
+    def dense(self, tokens: int) -> list[Layer]:
+        """Copy program token j over the grid, attend from data tokens to the copies, drop the copies."""
+        slopes, offsets, anchors = self._table()
+        n, keys, width, last = tokens - self.rows, self.keys, self.width_in, self.features + 1
+        total = n + self.rows * keys
+        maps, bias = slopes.new_zeros(total, width + 1, width), slopes.new_zeros(total, width + 1)
+        maps[:n, :width] = torch.eye(width).to(slopes)
+        maps[n:, :last, :last] = slopes.repeat(self.rows)[:, None, None] * torch.eye(last).to(slopes)
+        bias[n:, last - 1], bias[n:, width] = offsets.repeat(self.rows), anchors.repeat(self.rows)
+        source = [*range(self.rows, tokens), *[j for j in range(self.rows) for _ in range(keys)]]
+        heads = self.rows + self.carried
+        sees = torch.zeros(heads, total, total, dtype=torch.bool)
+        query, value = slopes.new_zeros(heads, last, width + 1), slopes.new_zeros(heads, 1, width + 1)
+        query[: self.rows, :, :last] = torch.eye(last).to(slopes)
+        value[: self.rows, 0, width] = 1.0
+        for j in range(self.rows):
+            sees[j, :n, n + j * keys : n + (j + 1) * keys] = True
+        for j in range(self.carried):
+            sees[self.rows + j, :n, :n] = torch.eye(n, dtype=torch.bool)
+            value[self.rows + j, 0, last + j] = 1.0
+        output = torch.eye(heads).to(slopes).unsqueeze(-1)
+        return [
+            Affine(Dense(maps), bias, source),
+            Attention(Dense(query), Dense(query.clone()), Dense(value), Dense(output), visible=sees),
+            Affine(Dense(torch.eye(heads).to(slopes)), None, range(n)),
+        ]
+
+    def rotated(self, before: Tensor | None, after: Tensor | None) -> Layer:
+        raise Refusal("a machine reads its program feature by feature: rotate network.dense() instead.")
+
+    def flops(self, tokens: int, width: int) -> int:
+        n, last = tokens - self.rows, self.features + 1
+        return self.rows * self.keys * (last + 1 + n * (2 * last + 6))
+
+    def dense_parameters(self, tokens: int, width: int) -> int:
+        total = tokens - self.rows + self.rows * self.keys
+        return total * (self.width_in + 1) ** 2 + self.width_out * 3 * (self.width_in + 1)
+
+    def unusual(self) -> str:
+        return "heads that read their weights from tokens"
+
+    def config(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "rows": self.rows,
+            "features": self.features,
+            "carried": self.carried,
+            "grouped": self.grouped,
+            "keys": self.keys,
+        }
+
+    def summary(self) -> str:
+        return f"{self.rows} heads of {self.keys} keys, each reads one of {self.rows} program tokens"

@@ -1,0 +1,198 @@
+"""One frozen block, looped; the prompt says which regression it solves.
+
+The weights are fixed when the machine is built, before it has seen data or an algorithm. A prompt is laid out as
+tokens, the block runs until the iterate is *proved* to be near the minimiser, and the answer comes with that proof:
+the loop is not trusted, its result is checked against the data (`evidence`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import overload
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headsmith.compiler.compiled import fingerprint
+from headsmith.compiler.requests import read_eps
+from headsmith.machines.block import SATURATED, block, lattice, stream
+from headsmith.machines.evidence import Distance, distance
+from headsmith.machines.programs.regression import Regression
+from headsmith.machines.result import Result
+from headsmith.proof.certificate import Certificate
+from headsmith.records.shown import Shown, number, upper
+from headsmith.refusal import Refusal
+
+AIM = 1e-3  # the loop goes on until the certificate is this much better than what was asked for
+MOST = 20_000  # loops
+PATIENCE = 4  # checks without progress after which the loop has reached what float64 can do
+ASSUMES = ("IEEE round to nearest", "the data are exactly the numbers given")
+
+
+class Solver(Shown):
+    """solver(hs.prompt.lasso(X, y, 0.1)) -> Result with weights, certificate and loops.
+
+    features, samples   the largest data it takes; smaller ones leave the other tokens empty
+    eps                 |w - w*|_inf <= eps max(1, |w|_inf) is proved, or the prompt is refused
+    radius              largest |response| it takes, in units of the responses' root mean square
+
+    >>> solver = Solver(features=1, samples=2)
+    >>> solver(ols([[1.0], [2.0]], [2.0, 4.0])).weights
+    tensor([2.], dtype=torch.float64)
+    """
+
+    def __init__(self, features: int, samples: int, eps: float = 1e-6, radius: float | None = None) -> None:
+        if features < 1 or samples < 1:
+            raise Refusal("a solver needs room for at least one feature and one sample")
+        self.features, self.samples, self.eps = int(features), int(samples), read_eps(eps)
+        self.radius = math.sqrt(samples) if radius is None else read_eps(radius)
+        self.reach = max(2 * self.radius, SATURATED)  # accelerated methods overshoot
+        self.table = lattice(self.reach)
+        self.tokens = 1 + self.samples + 2 * self.features
+        self.network = block(self.features, self.tokens, self.table)
+        self._at = {name: slice(place.start, place.stop) for name, place in stream(self.features).items()}
+
+    @property
+    def weight_hash(self) -> str:
+        """SHA-256 over every number that is not in the prompt, and over the wiring."""
+        return fingerprint(self.network)
+
+    def encode(self, program: Regression) -> Tensor:
+        """The prompt as tokens (1 + samples + 2 features, width): a state token, then one token per instruction."""
+        self._check_size(program)
+        instructions = program.instructions(self.reach)
+        d, count = program.features, len(instructions["a"])
+        x = torch.zeros(self.tokens, self.network.layers["read"].width_in, dtype=torch.float64)
+        x[:, self._at["one"]] = 1.0
+        for name in ("shift", "op", "step"):
+            part = torch.from_numpy(instructions[name]).reshape(count, -1)
+            x[1 : count + 1, self._at[name].start : self._at[name].start + part.shape[1]] = part
+        looks = torch.from_numpy(instructions["a"]).reshape(count, 2, d)
+        x[1 : count + 1, self._at["a"]].view(count, 2, self.features)[:, :, :d] = looks
+        for name in ("low", "high"):
+            x[0, self._at[name].start : self._at[name].start + d] = torch.from_numpy(instructions["threshold"])
+        return x
+
+    def step(self, prompts: Tensor, p: Tensor, q: Tensor) -> Tensor:
+        """One pass of the block: (..., tokens, width) prompts with the last two iterates (..., features) written in."""
+        prompts[..., self._at["state"]] = torch.cat([p, q], -1).unsqueeze(-2)
+        prompts[..., 0, self._at["p"]] = p
+        return self.network(prompts)[..., 0, :]
+
+    @overload
+    def __call__(self, program: Regression) -> Result: ...
+    @overload
+    def __call__(self, program: Sequence[Regression]) -> list[Result]: ...
+    def __call__(self, program: Regression | Sequence[Regression]) -> Result | list[Result]:
+        """Run a prompt, or several side by side in one batch."""
+        if isinstance(program, Regression):
+            return self._run([program])[0]
+        return self._run(list(program))
+
+    @torch.inference_mode()
+    def _run(self, programs: list[Regression]) -> list[Result]:
+        runs = [_Run(program, self.eps) for program in programs]
+        prompts = torch.stack([self.encode(program) for program in programs])
+        theta = torch.tensor([[program.momentum] for program in programs], dtype=torch.float64)
+        p = q = torch.zeros(len(runs), self.features, dtype=torch.float64)
+        active = runs
+        for loop in range(1, MOST + 1):
+            ahead = self.step(prompts, p, q)
+            # momentum that points uphill is dropped: the iterate is put into the prompt twice
+            uphill = (((1 + theta) * p - theta * q - ahead) * (ahead - p)).sum(-1, keepdim=True) > 0
+            p, q, moves = ahead, torch.where(uphill, ahead, p), (ahead - p).abs().amax(-1).tolist()
+            for run, iterate, move in zip(active, p, moves, strict=True):
+                run.see(loop, iterate, move)
+            left = [i for i, run in enumerate(active) if not run.done]
+            if len(left) < len(active):
+                active = [active[i] for i in left]
+                prompts, theta, p, q = prompts[left], theta[left], p[left], q[left]
+            if not active:
+                break
+        return [self._result(run) for run in runs]
+
+    def _result(self, run: _Run) -> Result:
+        program, found = run.program, run.best
+        if not found.bound <= self.eps * run.scale:
+            raise self._refusal(run)
+        certificate = Certificate(
+            approximation=found.bound - found.rounding,
+            rounding=found.rounding,
+            kind="proved",
+            statement=f"|w - w*|_inf <= bound, w* the minimiser of {program.name} on these data",
+            domain=(-self.radius, self.radius),
+            dtype="float64",
+            weights=self.weight_hash,
+            assumptions=ASSUMES,
+        )
+        w = torch.from_numpy(run.weights)
+        constant, w = (w[-1], w[:-1]) if program.intercept else (None, w)
+        return Result(program.name, w, certificate, run.loops, constant)
+
+    def _refusal(self, run: _Run) -> Refusal:
+        program, reached = run.program, run.best.bound / run.scale
+        asked = f"{program.name} within {number(self.eps)} cannot be certified: the condition number of these data is "
+        asked += number(program.condition)
+        if math.isinf(program.condition):
+            asked += ", so the minimiser may not be unique"
+        if math.isinf(reached):
+            return Refusal(f"{asked}, and {run.loops} loops prove nothing; a penalty l2 > 0 makes it finite")
+        return Refusal(f"{asked}, and {run.loops} loops prove {upper(reached)}; eps = {upper(1.01 * reached)} can be had")
+
+    def _check_size(self, program: Regression) -> None:
+        n, d = program.samples, program.features
+        if n > self.samples or d > self.features:
+            raise Refusal(
+                f"{n} samples of {d} features are more than the {self.samples} x {self.features} that this solver was "
+                "built for: build a larger one"
+            )
+        if program.problem.loss != "squared":
+            return
+        size = np.abs(program.scaled.y)
+        worst = int(size.argmax())
+        if size[worst] > self.radius * (1 + 1e-9):
+            raise Refusal(
+                f"sample {worst} has a response of {number(size[worst])} root mean squares, beyond the radius "
+                f"{number(self.radius)} of this solver: build it with radius={upper(size[worst])}"
+            )
+
+    def title(self) -> str:
+        return f"Solver for {self.samples} samples of {self.features} features"
+
+    def rows(self) -> list[tuple[str, str]]:
+        cost = self.network.cost()
+        return [
+            ("prompt", f"{self.tokens} tokens of {len(self.network.features)} numbers"),
+            ("frozen", f"{cost.parameters} numbers, a table of {self.table.keys} keys for |z| <= {number(self.reach)}"),
+            ("promise", f"eps = {number(self.eps)} relative to max(1, |w|), proved for each prompt or refused"),
+            ("weights", self.weight_hash),
+        ]
+
+
+class _Run:
+    """One program on its way: when to look closer, what was proved so far."""
+
+    def __init__(self, program: Regression, eps: float) -> None:
+        self.program, self.eps = program, eps
+        self.best, self.weights = Distance(math.inf), np.zeros(program.features)
+        self.loops, self.done = 0, False
+        self._next_move, self._next_loop, self._idle = 1e-6, 0, 0
+
+    @property
+    def scale(self) -> float:
+        return max(1.0, float(np.abs(self.weights).max()))
+
+    def see(self, loop: int, iterate: Tensor, move: float) -> None:
+        """Check the iterate when it has slowed down by a factor, or when it has been a while."""
+        self.loops = loop
+        if move > self._next_move and loop < self._next_loop:
+            return
+        self._next_move, self._next_loop = min(self._next_move, move) / 4, loop + 250
+        weights = self.program.weights(iterate[: self.program.features].numpy())
+        found = distance(self.program.problem, weights)
+        self._idle = 0 if found.bound < 0.7 * self.best.bound else self._idle + (move < 1e-9)
+        if found.bound < self.best.bound:
+            self.best, self.weights = found, weights
+        self.done = self.best.bound <= AIM * self.eps * self.scale or self._idle >= PATIENCE

@@ -1,0 +1,385 @@
+"""Truncated linear models: n tokens, each with its own w_i and t_i, and one attention layer that truncates them all.
+
+    net(x)[..., i] = Range_[low, high](w_i . x_i + t_i)              x (batch..., n, d) -> (batch..., n)
+
+    method   auto     two gates: attend to yourself or to a null token, any eps            (App. H, App. I, layer 3)
+             table    one head of constant values on searched keys                         (Thm 3.4, better)
+             heads    H heads whose keys are the n tokens themselves, telescoping           (Thm 3.9, repaired)
+             printed  Cor G.6's anchors, or with heads=H the sentinels of Thm 3.9, which fail
+
+An affine layer writes z_i = w_i . x_i + t_i, since the paper's map A is position-dependent too; after it, every token is a
+scalar head. Range is 1-Lipschitz, so the rounding of z adds to the heads' error and nothing else does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from flint import arb
+from torch import Tensor
+
+from headsmith.compiler.compiled import Compiled, accept, fingerprint
+from headsmith.compiler.plan import Plan
+from headsmith.compiler.program import forge
+from headsmith.compiler.requests import read_domain, read_dtype, read_eps, read_method
+from headsmith.compiler.scalar import Short
+from headsmith.functions import Expression, parse, precision
+from headsmith.functions.balls import ceil_float
+from headsmith.heads import clip as rules
+from headsmith.heads.reading import heads_of
+from headsmith.heads.search import search
+from headsmith.heads.table import Unreached
+from headsmith.network import Affine, Attention, Dense, Network, Select, from_config
+from headsmith.heads.assemble import network as scalar_network
+from headsmith.proof.approximation import Unprovable
+from headsmith.proof.certificate import SLACK, Certificate
+from headsmith.proof.composition import exact, prove_part
+from headsmith.proof.rounding import FORMATS, gamma
+from headsmith.proof.statement import Head, Part
+from headsmith.records.shown import number, upper
+from headsmith.refusal import Refusal
+from headsmith.targets.formula import check_domain
+from headsmith.targets.kinds import Clip
+
+METHODS = ("auto", "table", "heads", "printed")
+LARGEST = 4096  # printed anchors that are built; the plan knows the number beyond
+Interval = tuple[float, float]
+
+
+def range_of(low: float, high: float) -> Expression:
+    """clip(x, low, high), the ends written out exactly."""
+    return parse(f"clip(x, {Decimal(low):f}, {Decimal(high):f})")
+
+
+@dataclass(frozen=True)
+class Preactivation:
+    """z = W x + t as it is stored and run: where it lies, and how far it can be from the target's."""
+
+    reach: Interval
+    approximation: float  # weights that the dtype had to round
+    rounding: float
+
+    @classmethod
+    def of(cls, target: Clip, W: np.ndarray, t: np.ndarray, domain: Interval, dtype: str) -> Preactivation:
+        """For stored W, t; all sums are of non-negative terms and inflated, the reach is rounded outwards."""
+        size, d, fmt = max(map(abs, domain)), W.shape[1], FORMATS[dtype]
+        whole = np.abs(W).sum(1) * size + np.abs(t)
+        rounding = (gamma(d + 2, fmt.unit) * float(whole.max()) + 2 * (d + 1) * fmt.tiny) * (1 + 1e-9)
+        shift = float((np.abs(W - target.W).sum(1) * size + np.abs(t - target.t)).max()) * (1 + 1e-9)
+        ends = np.stack([W * domain[0], W * domain[1]])
+        noise = gamma(d + 3, 2.0**-53) * float(whole.max()) + rounding + shift
+        low, high = float((ends.min(0).sum(1) + t).min()) - noise, float((ends.max(0).sum(1) + t).max()) + noise
+        return cls((math.nextafter(low, -math.inf), math.nextafter(high, math.inf)), shift, rounding)
+
+
+@dataclass(frozen=True, repr=False)
+class ClipPlan(Plan):
+    """`anchors` counts the keys of all heads; `width` is how many keys a head has where the tokens are the keys."""
+
+    clip: Clip
+    part: Part | None
+    on_tokens: bool
+
+    def rows(self) -> list[tuple[str, str]]:
+        rows = super().rows()
+        if self.bound > self.eps:
+            rows.append(("note", "the printed construction misses eps; method='heads' repairs it"))
+        return rows
+
+    def build(self) -> ClipNetwork:
+        """The network, its certificate bound to the numbers it holds."""
+        if self.part is None:
+            raise Refusal(
+                f"the printed rule asks for {self.anchors:,} anchors; heads of up to {LARGEST:,} are built: "
+                f"ask for eps = {float(upper(self.eps * self.anchors / (LARGEST - 1))):g}, or use method='auto'"
+            )
+        dtype = getattr(torch, self.dtype)
+        built = _on_tokens(self.clip, self.part, dtype) if self.on_tokens else _on_memory(self.clip, self.part, dtype)
+        return ClipNetwork(built, self, _certificate(self, fingerprint(built)))
+
+
+def _certificate(plan: ClipPlan, weights: str) -> Certificate:
+    n, d = plan.clip.W.shape
+    lo, hi = plan.domain
+    return Certificate(
+        plan.approximation,
+        plan.rounding,
+        "proved",
+        f"|network(x)_i - Range_[{plan.clip.low:g}, {plan.clip.high:g}](w_i . x_i + t_i)| <= bound for each of the {n} tokens "
+        f"and every {plan.dtype} x in [{number(lo, 6)}, {number(hi, 6)}]^({n} x {d})",
+        plan.domain,
+        plan.dtype,
+        weights,
+    )
+
+
+class ClipNetwork(Compiled):
+    """net(x) within net.certificate.bound of the truncated linear models, token by token."""
+
+    kind = "clip"
+    plan: ClipPlan
+
+    def encode(self, x: Tensor) -> Tensor:
+        """x (batch..., tokens, features) is the prompt itself."""
+        return x
+
+    def decode(self, tokens: Tensor) -> Tensor:
+        return tokens[..., 0]
+
+    def forward(self, x: Any) -> Tensor:
+        x = accept(x, self.dtype, next(self.network.parameters()).device)
+        shape = self.plan.clip.W.shape
+        if x.shape[-2:] != shape:
+            raise Refusal(f"the input must have shape (batch..., {shape[0]} tokens, {shape[1]} features), not {tuple(x.shape)}")
+        check_domain(x, self.plan.domain)
+        return self.decode(self.network(self.encode(x)))
+
+    def certify(self, x: Any) -> Tensor:
+        """|net(x) - target(x)| for these very inputs and outputs, in ball arithmetic and rounded up."""
+        x = accept(x, self.dtype, torch.device("cpu"))
+        y = self(x).detach().cpu().double()
+        clip, n = self.plan.clip, len(self.plan.clip.W)
+        low, high = arb(clip.low), arb(clip.high)
+        errors = []
+        with precision(128):
+            for row, out in zip(x.double().reshape(-1, *clip.W.shape).tolist(), y.reshape(-1, n).tolist(), strict=True):
+                for i in range(n):
+                    z = sum((arb(w) * v for w, v in zip(clip.W[i].tolist(), row[i], strict=True)), arb(float(clip.t[i])))
+                    errors.append(ceil_float(abs(z.max(low).min(high) - out[i])))
+        return torch.tensor(errors, dtype=torch.float64).reshape(y.shape)
+
+    def reprove(self) -> Certificate:
+        """The certificate, proved again from the numbers that the network holds now."""
+        plan, layers = self.plan, self.network.layers
+        models: Any = layers["models"]
+        W, t = (v.detach().double().numpy() for v in (models.map.weight[:, 0], models.bias[:, 0]))
+        z = Preactivation.of(plan.clip, W, t, plan.domain, plan.dtype)
+        level: Any = layers["level1"]
+        n = len(W)
+        heads = heads_of(level, 1, slice(3, 3 + n) if plan.on_tokens else None)
+        bias = 0.0 if plan.on_tokens else float(layers["lift"].bias[2])  # type: ignore[index,union-attr]
+        part = Part("x", "out", range_of(plan.clip.low, plan.clip.high), z.reach, tuple(heads), bias)
+        approximation, rounding = _proved(part, z, plan.eps, plan.dtype)
+        again = ClipPlan(**{**plan.__dict__, "approximation": approximation, "rounding": rounding, "part": part})
+        return _certificate(again, fingerprint(self.network))
+
+    def extra_manifest(self) -> dict[str, Any]:
+        plan, clip = self.plan, self.plan.clip
+        return {
+            "eps": plan.eps.hex(),
+            "method": plan.method,
+            "printed_anchors": plan.printed_anchors.hex(),
+            "on_tokens": plan.on_tokens,
+            "W": [[w.hex() for w in row] for row in clip.W.tolist()],
+            "t": [v.hex() for v in clip.t.tolist()],
+            "range": [clip.low.hex(), clip.high.hex()],
+        }
+
+
+def plan_clip(
+    target: Clip, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto", heads: int | None = None
+) -> ClipPlan:
+    """The plan for n truncated linear models; `heads` asks for that many heads with the tokens as keys."""
+    eps, dtype, method = read_eps(eps), read_dtype(dtype), read_method(method, METHODS)
+    if domain is None:
+        raise Refusal("truncated linear models need a domain for the features of x, such as domain=(-3, 3)")
+    return _Planner(target, eps, read_domain(domain, dtype), dtype, method, heads).plan()
+
+
+@dataclass(frozen=True)
+class _Planner:
+    clip: Clip
+    eps: float
+    domain: Interval
+    dtype: str
+    method: str
+    heads: int | None
+
+    @cached_property
+    def stored(self) -> tuple[np.ndarray, np.ndarray]:
+        W, t = (v.astype(self.dtype).astype(np.float64) for v in (self.clip.W, self.clip.t))
+        return W, t
+
+    @cached_property
+    def z(self) -> Preactivation:
+        return Preactivation.of(self.clip, *self.stored, self.domain, self.dtype)
+
+    @property
+    def room(self) -> float:
+        """What is left of eps for the heads."""
+        left = self.eps / SLACK - self.z.approximation - self.z.rounding
+        if left <= 0:
+            least = upper(SLACK * (3 * (self.z.approximation + self.z.rounding) + self._unit * self.size))
+            raise Refusal(f"w . x + t alone costs {self.eps - left:.1e} in {self.dtype}; eps = {least} can be had")
+        return left * (1 - 1e-9)
+
+    @property
+    def _unit(self) -> float:
+        return 64 * FORMATS[self.dtype].unit
+
+    @property
+    def size(self) -> float:
+        return max(abs(self.clip.low), abs(self.clip.high))
+
+    @property
+    def expression(self) -> Expression:
+        return range_of(self.clip.low, self.clip.high)
+
+    def plan(self) -> ClipPlan:
+        n, (low, high) = len(self.clip.t), (self.clip.low, self.clip.high)
+        several = self.heads is not None or self.method == "heads"
+        if several and n < 3:
+            raise Refusal(f"{n} tokens are too few keys for a head; pad the prompt to 3, or leave `heads` out")
+        if self.method == "printed" and several:
+            count = self._count()
+            return self._made(rules.sentinels(low, high, n, count, self.eps), 0.0, True, "printed")
+        if self.method == "printed":
+            p = rules.printed_size(low, high, self.eps, n)
+            if p > LARGEST:
+                return ClipPlan(
+                    repr(self.clip), self.domain, self.eps, self.dtype, "printed", p, 1, 1, self.eps, 0.0, float(p), self.clip, None, False
+                )  # fmt: skip
+            return self._made([rules.printed(low, high, p, self.eps)], 0.0, False, "printed")
+        if several:
+            return self._telescoped()
+        try:
+            program = forge(self.expression, self.z.reach, self.room, self.dtype, self.method)
+        except Short as short:
+            raise self._refusal(short.reason, short.best) from None
+        [part] = program.parts
+        return self._made(part.heads, part.bias, False, program.method)
+
+    def _count(self) -> int:
+        if self.heads is None:
+            return rules.telescope_size(self.clip.low, self.clip.high, len(self.clip.t), self.room)
+        if not (isinstance(self.heads, int) and self.heads >= 1):
+            raise Refusal(f"heads must be a whole number from 1, not {self.heads!r}")
+        return self.heads
+
+    def _telescoped(self) -> ClipPlan:
+        """Uniform anchors where they are enough for these heads, else searched keys, the same in every head."""
+        low, high, n, count = self.clip.low, self.clip.high, len(self.clip.t), self._count()
+        least = rules.telescope_size(low, high, n, self.room)
+        for enough in (count,) if self.heads else (count, count + 1 + count // 50):
+            if least <= enough <= LARGEST // n:
+                plan = self._made(rules.telescope(low, high, n, enough), 0.0, True, "telescoping heads")
+                if plan.bound <= self.eps:
+                    return plan
+        width = (high - low) / count
+        piece, edges = range_of(0.0, width), np.linspace(low, high, count + 1)
+        reach = self.z.reach[0] - high, self.z.reach[1] - low
+        try:
+            table = search(piece, *reach, 0.7 * self.room / count, kinks=(0.0, width), dtype=self.dtype)
+        except Unreached as failure:
+            raise self._refusal(failure.reason, failure.best.total * count if failure.best else math.inf) from None
+        if len(table) > n:
+            need = rules.telescope_size(low, high, n, self.room)
+            raise Refusal(f"{count} heads of {n} keys do not reach {number(self.eps)}; heads={need} do, and so do gates (method='auto')")
+        heads = [
+            Head.table(table.slopes, table.offsets - table.slopes * left, table.values + (low if h == 0 else 0.0))
+            for h, left in enumerate(edges[:-1])
+        ]
+        plan = self._made(heads, 0.0, True, "telescoping tables")
+        if plan.bound > self.eps:
+            raise self._refusal("the proof asks for more", plan.bound)
+        return plan
+
+    def _made(self, heads: Any, bias: float, on_tokens: bool, method: str) -> ClipPlan:
+        cast = tuple(head.cast(self.dtype) for head in heads)
+        part = Part("x", "out", self.expression, self.z.reach, cast, bias)
+        try:
+            approximation, rounding = _proved(part, self.z, self.eps, self.dtype)
+        except Unprovable as reason:
+            raise self._refusal(str(reason), math.inf) from None
+        n, low, high = len(self.clip.t), self.clip.low, self.clip.high
+        printed = (
+            rules.sentinel_size(low, high, n, self.eps) * n if on_tokens else rules.printed_size(low, high, self.eps, n)
+        )
+        return ClipPlan(
+            repr(self.clip), self.domain, self.eps, self.dtype, method, part.keys, len(cast), 1,
+            approximation, rounding, float(printed), self.clip, part, on_tokens,
+        )  # fmt: skip
+
+    def _refusal(self, reason: str, best: float) -> Refusal:
+        other = "dtype='float64'" if self.dtype == "float32" else "method='auto'"
+        reach = f"eps = {upper(1.1 * best)} can be had, less with {other}" if math.isfinite(best) else f"try {other}"
+        return Refusal(f"{self.clip} within {number(self.eps)} in {self.dtype} cannot be certified: {reason}; {reach}")
+
+
+def _proved(part: Part, z: Preactivation, eps: float, dtype: str) -> tuple[float, float]:
+    """(approximation, rounding) of the whole network; Range is 1-Lipschitz, so what z errs is added."""
+    kinks = part.target.places(*part.domain).kinks  # type: ignore[union-attr]
+    floor = 1e-3 * eps if part.keys < 200 else 0.1 * eps
+    proof = prove_part(part, dtype, floor, kinks, exact(z.reach))
+    total = [
+        math.nextafter((own + extra) * SLACK, math.inf)
+        for own, extra in ((proof.approximation.bound, z.approximation), (proof.rounding.bound, z.rounding))
+    ]
+    return total[0], total[1]
+
+
+def _models(clip: Clip, dtype: torch.dtype) -> Affine:
+    """z_i = w_i . x_i + t_i, one row for each token."""
+    weight, shift = (torch.tensor(v).to(dtype) for v in (clip.W, clip.t))
+    return Affine(Dense(weight[:, None, :]), shift[:, None])
+
+
+def _names(clip: Clip) -> list[str]:
+    return [f"token.{i}" for i in range(len(clip.t))]
+
+
+def _on_memory(clip: Clip, part: Part, dtype: torch.dtype) -> Network:
+    """models, then the scalar network of the part: its keys are memory tokens, or the token itself and a null token."""
+    inner = scalar_network([part], dtype)
+    layers = {"models": _models(clip, dtype), **inner.layers}
+    variables = {f"z.{i}": ("models", i, slice(0, 1)) for i in range(len(clip.t))}
+    return Network(layers, tokens=_names(clip), features=inner.features, variables=variables)  # type: ignore[arg-type]
+
+
+def _on_tokens(clip: Clip, part: Part, dtype: torch.dtype) -> Network:
+    """Thm 3.9's layout: A(X) = [z; 1; 0; I_n], and head h reads key k off the position of token k."""
+    n, count = len(clip.t), len(part.heads)
+    width, used = 3 + n, part.heads[0].keys
+    embed = torch.zeros(n, width, dtype=dtype)
+    embed[:, 1], embed[:, 3:] = 1.0, torch.eye(n)
+    key, value = torch.zeros(count, 2, width, dtype=dtype), torch.zeros(count, 1, width, dtype=dtype)
+    for h, head in enumerate(part.heads):
+        rows = [torch.tensor(v).to(dtype) for v in (head.slopes, head.offsets, head.values)]
+        key[h, 0, 3 : 3 + used], key[h, 1, 3 : 3 + used], value[h, 0, 3 : 3 + used] = rows
+    seen: Any = "all" if used == n else (torch.arange(n) < used).expand(n, n)
+    layers = {
+        "models": _models(clip, dtype),
+        "lift": Affine(Select([0] + [-1] * (width - 1), features=1), embed, range(n)),
+        "level1": Attention(
+            Select([[0, 1]] * count, width), Dense(key), Dense(value), Select.writing([[2]] * count, width),
+            visible=seen, residual=True,
+        ),
+        "read": Affine(Select([2], features=width)),
+    }  # fmt: skip
+    features = ["z", "one", "out", *(f"position.{i}" for i in range(n))]
+    variables = {f"z.{i}": ("models", i, slice(0, 1)) for i in range(n)}
+    return Network(layers, tokens=_names(clip), features=features, variables=variables)
+
+
+def load_clip(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> ClipNetwork:
+    """The network of a file, with the certificate that was proved for it."""
+    certificate, read = Certificate.from_record(manifest["certificate"]), float.fromhex
+    built = from_config(manifest["network"], tensors)
+    low, high = map(read, manifest["range"])
+    clip = Clip([[read(w) for w in row] for row in manifest["W"]], [read(v) for v in manifest["t"]], low, high)
+    level: Any = built.layers["level1"]
+    own = heads_of(level, 1, slice(3, 3 + len(clip.t)) if manifest["on_tokens"] else None)
+    plan = ClipPlan(
+        repr(clip), certificate.domain, read(manifest["eps"]), certificate.dtype, manifest["method"],
+        sum(head.keys for head in own), len(own), 1, certificate.approximation, certificate.rounding,
+        read(manifest["printed_anchors"]), clip, None, manifest["on_tokens"],
+    )  # fmt: skip
+    net = ClipNetwork(built, plan, certificate)
+    assert net.certificate is certificate  # raises StaleCertificate if a tensor was altered
+    return net

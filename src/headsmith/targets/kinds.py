@@ -1,0 +1,121 @@
+"""The targets that are more than a formula: each a small frozen record of a mathematical object, with no numerics.
+
+>>> import headsmith as hs
+>>> hs.compile(hs.target.Product([[1.0, 2.0]], [[0.0, 1.0], [1.0, 0.0]]), eps=1e-12)(X)        # [[1, 2]] X with its columns swapped
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headsmith.refusal import Refusal
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """X -> A X B for X (features, tokens): A acts on features, B mixes tokens. B may have any sign (Lemma I.1, repaired)."""
+
+    A: Any
+    B: Any
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceMap:
+    """X -> f(X), X (tokens, features) -> (tokens, features): a continuous map of whole sequences (Thm 3.14).
+
+    f is a formula for each output number, in the variables x1, x2, ... that count the inputs token by token, or a
+    callable on tensors (..., tokens, features), which needs `lipschitz`: |f(X) - f(Y)| <= L max|X - Y| entrywise.
+
+    >>> SequenceMap(["x1*x2", "x1 + x2"], tokens=2, features=1)
+    """
+
+    f: Sequence[Any] | Callable[..., Any]
+    tokens: int
+    features: int
+    lipschitz: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ReluNetwork:
+    """f_i(X) = sum_k outer[i, k] relu(sum_j inner[i, k, j] . x_j + bias[i, k]), one number for each token i (Thm I.2).
+
+    inner (tokens, units, tokens, features), outer and bias (tokens, units); X (tokens, features).
+    """
+
+    inner: Any
+    outer: Any
+    bias: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """Range_[low, high](w_i . x_i + t_i), one truncated linear model for each of n tokens (Def 3.2).
+
+    W (n tokens, d features), t (n tokens); net(x) takes x (batch..., n, d) to (batch..., n).
+
+    >>> Clip([[1.0, 2.0], [0.5, -1.0]], [0.0, 0.25])
+    Clip of 2 truncated linear models in 2 features, range [-1, 1]
+    """
+
+    W: Any
+    t: Any
+    low: float = -1.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        W, t = _numbers(self.W, "W", 2), _numbers(self.t, "t", 1)
+        if len(W) != len(t):
+            raise Refusal(f"W has {len(W)} rows but t has {len(t)} numbers: each token has one row and one number")
+        for name, value in zip(("W", "t", "low", "high"), (W, t, *_range(self.low, self.high)), strict=True):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        n, d = self.W.shape
+        return f"Clip of {n} truncated linear models in {d} features, range [{self.low:g}, {self.high:g}]"
+
+
+@dataclass(frozen=True)
+class PromptClip:
+    """Range_[low, high](w . x_i + t_i) with w and t read from the prompt (Thm D.1).
+
+    |w_j| <= weight and |t_i| <= shift; net(x, w, t) takes x (batch..., n, d), w (batch..., d) and t (batch..., n).
+    """
+
+    tokens: int
+    features: int
+    low: float = -1.0
+    high: float = 1.0
+    weight: float = 1.0
+    shift: float = 1.0
+
+    def __post_init__(self) -> None:
+        _range(self.low, self.high)
+        if self.tokens < 1 or self.features < 1:
+            raise Refusal("a prompt needs at least one token and one feature")
+        if not (0 < self.weight < math.inf and 0 <= self.shift < math.inf):
+            raise Refusal("weight and shift bound |w_j| and |t_i|: they must be finite, the first positive")
+
+
+def _numbers(given: Any, name: str, axes: int) -> np.ndarray:
+    """Finite float64 numbers with this many axes, copied and read-only."""
+    try:
+        array = np.array(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Refusal(f"{name} must be an array of real numbers") from None
+    if array.ndim != axes or array.size == 0 or not np.isfinite(array).all():
+        plural = "axis" if axes == 1 else "axes"
+        raise Refusal(f"{name} must be a finite array with {axes} {plural}, not of shape {array.shape}")
+    array.flags.writeable = False
+    return array
+
+
+def _range(low: Any, high: Any) -> tuple[float, float]:
+    low, high = float(low), float(high)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise Refusal(f"a range needs finite low < high, not [{low:g}, {high:g}]")
+    return low, high

@@ -1,0 +1,141 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from headsmith import lab
+from headsmith.lab.approximate import Problem
+from headsmith.lab.diagnose import as_model
+from headsmith.lab.mechanism import mechanism
+from headsmith.lab.models import AttentionModel
+from headsmith.refusal import Refusal
+
+PROBLEM = Problem(4, 40, 0.1)
+NUMBERS = ("off_diagonal", "non_identity", "label_leak", "value_leak", "zero_sum", "homogeneity", "gamma", "mu_plus",
+           "effective_rate", "pinning", "manifold_distance")  # fmt: skip
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 1000), st.permutations(range(3)))
+def test_metrics_ignore_the_gauge_and_the_order_of_heads(seed, order):
+    generator = torch.Generator().manual_seed(seed)
+
+    def noise(*shape):
+        return torch.randn(*shape, dtype=torch.float64, generator=generator)
+
+    q, k, v, o = noise(3, 5, 5), noise(3, 5, 5), noise(3, 5, 5), noise(3, 1, 5)
+    plain = AttentionModel(q, k, v, o, 4)
+    a = torch.eye(5, dtype=torch.float64) + 0.2 * noise(3, 5, 5)
+    moved = AttentionModel(
+        (a @ q)[list(order)],
+        (torch.linalg.inv(a).transpose(-1, -2) @ k)[list(order)],
+        (a @ v)[list(order)],
+        (o @ torch.linalg.inv(a))[list(order)],
+        4,
+    )
+    before, after = (mechanism(*m.products(), 4, PROBLEM) for m in (plain, moved))
+    for name in NUMBERS:
+        assert getattr(after, name) == pytest.approx(getattr(before, name), rel=1e-6, abs=1e-9)
+    assert torch.allclose(after.preconditioner, before.preconditioner, atol=1e-8)
+    assert tuple(before.head_classes[i] for i in order) == after.head_classes
+
+
+def test_an_ideal_pair_is_read_exactly():
+    gamma = 0.13
+    mu = Problem().valley(gamma)
+    found = lab.diagnose(AttentionModel.from_reduced([gamma, -gamma, 0.0], [mu, -mu, 0.0], 5), prompts=2000)
+    assert found.head_classes == ("+", "-", "0")
+    assert found.off_diagonal == found.zero_sum == found.label_leak == 0
+    assert found.manifold_distance < 2e-3 and found.manifold_gamma == pytest.approx(gamma, rel=2e-3)
+    assert found.effective_rate == pytest.approx(2 * gamma * mu)
+    assert found.nearest_algorithm == "debiased_gd"
+    assert found.risk == pytest.approx(0.2430, abs=5e-4)
+    assert found.ablation[0] > 0.3 and found.ablation[2] == 0
+    assert not found.plateau
+    assert "debiased_gd" in str(found) and "<table>" in found._repr_html_()
+
+
+def test_the_plateau_is_named():
+    found = lab.diagnose(AttentionModel.from_reduced([0.5, 0.5], [0.8, 0.7], 5), prompts=500)
+    assert found.plateau and "both heads aligned" in str(found)
+    assert found.nearest_algorithm == "kernel_smoother"
+
+
+def test_defects_are_seen():
+    model = AttentionModel.from_reduced([0.2, -0.2], [2.0, -2.0], 5)
+    with torch.no_grad():
+        model.q[0, 0, 1] += 0.3
+        model.q[:, 5, 0] += 0.3
+        model.o[:, 0, 2] += 0.5
+    found = lab.diagnose(model, prompts=500)
+    assert found.off_diagonal > 0.01 and found.label_leak > 0.1 and found.value_leak > 0.1
+
+
+def test_multihead_attention_and_matrices_mean_the_same():
+    torch.manual_seed(0)
+    module = nn.MultiheadAttention(6, 2, bias=False, batch_first=True)
+    layer = as_model(module)
+    drawn = lab.tasks.isotropic().draw(7)
+    query = torch.cat([drawn.query, torch.zeros(7, 1)], -1).unsqueeze(1)
+    tokens = drawn.tokens.transpose(1, 2)
+    with torch.no_grad():
+        expected = module(query, tokens, tokens)[0][:, 0, 5]
+        assert torch.allclose(layer(drawn)[:, 0].float(), expected, atol=1e-5)
+    q, k, v = (t.view(2, 3, 6) for t in module.in_proj_weight.detach().chunk(3))
+    o = module.out_proj.weight.detach().view(6, 2, 3).transpose(0, 1)
+    same = as_model({"W_Q": q, "W_K": k, "W_V": v, "W_O": o, "scale": 3**-0.5})
+    assert torch.allclose(same.products()[0], layer.products()[0])
+
+
+@pytest.mark.parametrize(
+    "model, why",
+    [
+        (nn.TransformerEncoderLayer(6, 2), "normalisation"),
+        (nn.Sequential(nn.Embedding(3, 6), nn.MultiheadAttention(6, 2)), "positions"),
+        (nn.Linear(6, 6), "not one layer"),
+        ({"W_Q": torch.eye(6)}, "missing"),
+        ({"W_Q": torch.eye(6), "W_K": torch.eye(6)[:3], "W_V": torch.eye(6), "W_O": torch.eye(6)}, "do not fit"),
+    ],
+)
+def test_what_is_not_a_layer_is_refused(model, why):
+    with pytest.raises(Refusal, match=why):
+        lab.diagnose(model)
+
+
+def test_biases_and_other_sizes_are_refused():
+    module = nn.MultiheadAttention(6, 2)
+    nn.init.ones_(module.in_proj_bias)
+    with pytest.raises(Refusal, match="bias"):
+        lab.diagnose(module)
+    with pytest.raises(Refusal, match="trained for"):
+        lab.diagnose(AttentionModel.from_reduced([0.1], [1.0], 3), lab.tasks.isotropic(5))
+
+
+def test_the_sequence_model_is_the_query_formula():
+    torch.manual_seed(1)
+    model = AttentionModel(
+        *(torch.randn(2, 5, 5, dtype=torch.float64) for _ in range(3)), torch.randn(2, 1, 5).double(), 4
+    )
+    drawn = lab.tasks.isotropic(4, 9).draw(3, dtype=torch.float64)
+    query = torch.cat([drawn.query, torch.zeros(3, 1, dtype=torch.float64)], -1).unsqueeze(-1)
+    Z = torch.cat([drawn.tokens, query], -1)
+    with torch.no_grad():
+        out = model.sequence(Z)
+        assert torch.allclose(out[:, 4, -1], model(drawn)[:, 0])
+        assert torch.equal(out[:, :, 0], Z[:, :, 0])  # the first token sees nothing
+        changed = Z.clone()
+        changed[:, :, -1] += 1.0
+        assert torch.allclose(model.sequence(changed)[:, :, :-1], out[:, :, :-1])  # nobody sees the query
+        network = lab.to_network(model)
+        assert torch.allclose(network(Z.transpose(1, 2)).transpose(1, 2), out)
+
+
+def test_models_are_saved_and_loaded(tmp_path):
+    model = AttentionModel.from_reduced([0.1, -0.2], [1.0, -2.0], 5, "square:0.5")
+    again = lab.load_model(model.save(tmp_path / "m.safetensors"))
+    assert again.activation == model.activation and again.features == 5
+    for a, b in zip(model.products(), again.products(), strict=True):
+        assert torch.equal(a, b)
+    with pytest.raises(FileNotFoundError):
+        lab.load_model(tmp_path / "nothing.safetensors")

@@ -1,0 +1,169 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headsmith import lab
+from headsmith.lab import tasks
+from headsmith.lab.approximate import Problem, descend, gradient, loss, loss_taylor, on_valley, predicted_gamma
+from headsmith.lab.exact import best_mu, concentration, exact_risk, gamma_of_minimum
+from headsmith.lab.flow import late_law, printed_law
+from headsmith.reference import risks
+from headsmith.refusal import Refusal
+
+DEFAULT = Problem(5, 40, 0.1)
+weights = st.lists(st.floats(-0.6, 0.6), min_size=3, max_size=3)
+
+
+@given(weights, st.lists(st.floats(-4, 4), min_size=3, max_size=3))
+def test_matrix_and_taylor_form_agree_and_the_gradient_is_right(omega, mu):
+    w, m = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (omega, mu))
+    value = loss(w, m, DEFAULT)
+    assert float(value) == pytest.approx(float(loss_taylor(w, m, DEFAULT)), rel=1e-10)
+    expected = torch.autograd.grad(value, (w, m))
+    with torch.no_grad():
+        got = gradient(w, m, DEFAULT)
+    for a, b in zip(got, expected, strict=True):
+        assert torch.allclose(a, b, atol=1e-10)
+
+
+@given(st.floats(0.01, 0.6), st.integers(2, 12), st.integers(10, 200), st.floats(0.01, 1))
+def test_the_valley(gamma, d, L, noise):
+    problem = Problem(d, L, noise)
+    pair = torch.tensor([1.0, -1.0], dtype=torch.float64)
+    mu = problem.valley(gamma)
+    here = float(loss(gamma * pair, mu * pair, problem))
+    assert here == pytest.approx(on_valley(gamma, problem), rel=1e-9)
+    assert here >= problem.infimum - 1e-12
+    for shifted in (0.99 * mu, 1.01 * mu):
+        assert float(loss(gamma * pair, shifted * pair, problem)) >= here - 1e-12
+    assert 2e-4 * problem.valley(1e-4) == pytest.approx(problem.rate, rel=1e-4)
+
+
+def test_single_head_minimum_of_the_approximate_loss():
+    omega, mu = DEFAULT.best_single()
+    assert (omega, mu) == (pytest.approx(0.447, abs=1e-3), pytest.approx(1.628, abs=1e-3))
+    point = (torch.tensor([v], dtype=torch.float64) for v in (omega, mu))
+    assert all(float(g.abs().max()) < 1e-9 for g in gradient(*point, DEFAULT))
+
+
+def test_exact_loss_equals_sampling_of_the_full_model():
+    omega, mu = [0.3, -0.2, 0.1], [1.5, -2.0, 0.5]
+    model = lab.AttentionModel.from_reduced(omega, mu, 5)
+    task = tasks.isotropic(5, 40, 0.1)
+    values = [exact_risk(model, task, 4000, seed) for seed in range(3)]
+    exact = float(lab.exact_loss(omega, mu, draws=4000))
+    assert exact == pytest.approx(sum(values) / 3, abs=0.015)
+    drawn = task.draw(20_000, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    with torch.no_grad():
+        squares = (model(drawn) - drawn.target).square()
+    assert exact == pytest.approx(float(squares.mean()), abs=4 * float(squares.std()) / math.sqrt(20_000))
+
+
+def test_exact_loss_tends_to_the_debiased_risk():
+    for gamma, tolerance in ((0.05, 5e-5), (0.01, 2e-6)):
+        mu = 0.88 / (2 * gamma)
+        value = float(lab.exact_loss([gamma, -gamma], [mu, -mu]))
+        assert value == pytest.approx(risks.debiased_gd(5, 40, 0.1, 0.88), abs=tolerance)
+
+
+def test_measured_values_of_the_exact_loss():
+    assert float(lab.exact_loss([0.13, -0.13], [3.38, -3.38])) == pytest.approx(0.2430, abs=3e-4)
+    assert float(lab.exact_loss([0.518], [1.49], draws=8000)) == pytest.approx(0.4040, abs=3e-3)
+    # the squared activation at the paper's own parameters is better than any softmax pair
+    square = float(lab.exact_loss([0.2882, -0.2882], [1.7561, -1.7561], "square:0.5"))
+    assert square == pytest.approx(0.2384, abs=8e-4)
+    assert square < 0.2415 < risks.debiased_gd(5, 40, 0.1)
+
+
+def test_exact_loss_has_gradients_and_the_best_mu_is_best():
+    omega = torch.tensor([0.2, -0.2], dtype=torch.float64, requires_grad=True)
+    lab.exact_loss(omega, [2.0, -2.0], draws=200).backward()
+    assert omega.grad is not None and abs(float(omega.grad.sum())) < 1e-9
+    mu, value = best_mu([0.13, -0.13], DEFAULT)
+    assert float(mu[0]) == pytest.approx(DEFAULT.valley(0.13), rel=0.02)
+    for factor in (0.95, 1.05):
+        assert float(lab.exact_loss([0.13, -0.13], (factor * mu).tolist())) > value
+
+
+@pytest.mark.slow
+def test_the_exact_minimum_is_at_a_small_positive_gamma():
+    assert 0.04 <= gamma_of_minimum(DEFAULT, draws=4000) <= 0.10
+
+
+@pytest.mark.parametrize("d, time, height", [(5, 7.687, 0.5763), (10, 6.986, 0.4548)])
+def test_the_peak_of_the_flow(d, time, height):
+    found = lab.flow([1e-3, -1e-3], [1e-3, -1e-3], until=20, features=d, samples=1500)
+    assert found.peak == (pytest.approx(time, abs=2e-3), pytest.approx(height, abs=1e-4))
+    tau1, tau2 = found.phases
+    assert tau1 == pytest.approx(math.log(1 / (2e-3 * math.sqrt(d))), abs=0.12)
+    assert tau1 < tau2
+
+
+def test_the_late_law_is_a_sixth_root():
+    found = lab.flow([1e-3, -1e-3], [1e-3, -1e-3], until=1e7, samples=1000)
+    rho = np.interp([1e6, 1e7], found.times, found.omega[:, 0])
+    assert rho.tolist() == pytest.approx([0.06461, 0.04402], abs=2e-5)
+    assert found.exponent(1e6, 1e7) == pytest.approx(-1 / 6, abs=2e-4)
+    assert float(late_law(1e7, DEFAULT)) == pytest.approx(0.04402, abs=1e-5)
+    assert float(printed_law(1e6, *found.peak[::-1], DEFAULT)) == pytest.approx(0.0009, abs=1e-4)
+    assert found.effective_rate[-1] == pytest.approx(DEFAULT.rate, abs=1e-5)
+    assert np.all(np.diff(found.loss) <= 1e-9)
+
+
+def test_descent_ends_where_the_clock_or_the_edge_of_stability_says():
+    start = torch.tensor([0.1, -0.1])
+    for rate in (0.1, 0.02):
+        _, omega, _ = descend(start, start, DEFAULT, rate, 4000, every=4000)
+        assert float(omega[-1, 0]) == pytest.approx(predicted_gamma(rate, 4000, DEFAULT), rel=0.07)
+
+
+@pytest.mark.slow
+def test_the_flow_of_the_exact_loss_has_a_later_and_higher_peak():
+    found = lab.flow([1e-3, -1e-3], [1e-3, -1e-3], "exact", until=15, samples=60)
+    time, height = found.peak
+    assert 8.5 < time < 9.8 and 0.58 < height < 0.66
+
+
+def test_flow_refuses_an_unknown_loss():
+    with pytest.raises(Refusal):
+        lab.flow([0.1], [0.1], "other")
+
+
+def test_lemma_c2_by_sampling():
+    torch.manual_seed(0)
+    d, L, a, b = 4, 10, 0.5, -0.3
+    v = torch.randn(d, dtype=torch.float64)
+    X = torch.randn(200_000, L, d, dtype=torch.float64)
+    p, q = (torch.softmax(w * (X @ v), -1) for w in (a, b))
+    left = ((X * p.unsqueeze(-1)).sum(1) * (X * q.unsqueeze(-1)).sum(1)).sum(-1).mean()
+    n = float(v @ v)
+    pp, qq, pq = p.square().sum(-1), q.square().sum(-1), (p * q).sum(-1)
+    qp2, pq2 = (q * p**2).sum(-1), (p * q**2).sum(-1)
+    right = (
+        d * pq
+        + a * b * n * (1 - pp) * (1 - qq)
+        + 2 * a * a * n * (-qp2 + pq * pp)
+        + 2 * b * b * n * (-pq2 + pq * qq)
+        + a * b * n * (pq - pq2 - qp2 + pq**2)
+    ).mean()
+    assert float(left) == pytest.approx(float(right), abs=6e-3)
+
+
+def test_attention_concentrates_with_length():
+    means = [float(concentration(0.5, 5, L).mean()) for L in (40, 640)]
+    assert means[1] < 0.3 * means[0]
+
+
+def test_the_risk_door():
+    assert lab.risk("debiased_gd") == risks.debiased_gd(5, 40, 0.1)
+    assert lab.risk("linear_attention", length=100, trained_length=40) > 1.0
+    assert lab.risk("kernel_smoother", omega=0.518, mu=1.49) == pytest.approx(0.404, abs=6e-3)
+    assert lab.risk("preconditioned_gd", covariance=tasks.kms(5, 0.5)) == pytest.approx(0.2368, abs=1e-4)
+    with pytest.raises(Refusal, match="covariance"):
+        lab.risk("preconditioned_gd")
+    with pytest.raises(Refusal, match="there are"):
+        lab.risk("magic")

@@ -1,0 +1,52 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from headsmith.proof.certificate import SLACK, Certificate, StaleCertificate
+from headsmith.refusal import Refusal
+
+
+@pytest.fixture(scope="module")
+def certificate(forged) -> Certificate:
+    return forged("sin(3*x)", -2, 2, 1e-6).certificate
+
+
+def test_record_goes_round_bit_for_bit(certificate):
+    again = Certificate.from_record(json.loads(json.dumps(certificate.record())))
+    assert again == replace(certificate, proof=again.proof)
+    assert list(again.proof) == list(certificate.proof)
+
+
+def test_record_holds_no_decimal_floats(certificate):
+    def leaves(x):
+        if isinstance(x, dict):
+            x = list(x.values())
+        return [leaf for y in x for leaf in leaves(y)] if isinstance(x, list | tuple) else [x]
+
+    assert not any(isinstance(leaf, float) for leaf in leaves(certificate.record()))
+
+
+def test_bound_is_the_sum_rounded_up(certificate):
+    assert certificate.bound >= certificate.approximation + certificate.rounding
+    assert certificate.least <= certificate.approximation / SLACK * (1 + 1e-12)
+    assert certificate.approximation <= 1.05 * certificate.least
+
+
+@pytest.mark.parametrize(("kind", "word"), [("proved", True), ("conditional", False), ("measured", False)])
+def test_only_proofs_are_called_certified(certificate, kind, word):
+    assert ("certified" in str(replace(certificate, kind=kind))) is word
+
+
+def test_shown_bound_is_never_below_the_bound(certificate):
+    shown = float(str(certificate).split("at most ")[1].split(" ")[0])
+    assert shown >= certificate.bound
+
+
+def test_stale_is_a_refusal():
+    assert issubclass(StaleCertificate, Refusal) and issubclass(Refusal, ValueError)
+
+
+def test_exact_heads_leave_only_rounding(forged):
+    certificate = forged("tanh(x)", -3, 3, 1e-10).certificate
+    assert certificate.approximation <= 1e-4 * certificate.rounding and certificate.bound <= 1e-14

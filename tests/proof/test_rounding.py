@@ -1,0 +1,157 @@
+"""The rounding theorem against torch: never below what is executed, in either dtype, wherever one looks."""
+
+import math
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headsmith.functions import precision
+from headsmith.heads.assemble import network
+from headsmith.proof.rounding import FORMATS, head_rounding, prove_rounding, tree
+from headsmith.proof.statement import Head, Part
+
+from .nasty import crossings, exact, nasty_head
+
+DTYPES = ("float64", "float32")
+
+
+def executed_error(net: torch.nn.Module, part: Part, points: np.ndarray) -> np.ndarray:
+    """|network - exact value| at floats, at 256 bits."""
+    outputs = net(torch.from_numpy(points)[:, None, None])[:, 0, 0].double().tolist()
+    with precision(256):
+        return np.array([float(abs(exact(part, z) - y).upper()) for z, y in zip(points.tolist(), outputs, strict=True)])
+
+
+def worst_error(part: Part, dtype: str, rng: np.random.Generator, random: int = 12, rounds: int = 2) -> float:
+    """Random points, ends, ties of neighbouring keys, one ulp beside them, and a local search from the worst."""
+    lo, hi = part.domain
+    kind = np.dtype(dtype).type
+    net = network([part], getattr(torch, dtype))
+
+    def clip(points) -> np.ndarray:
+        return np.clip(np.asarray(points, dtype=dtype), kind(lo), kind(hi))
+
+    special = clip([lo, hi, *crossings(part)[:8]])
+    points = clip(np.concatenate([rng.uniform(lo, hi, random), special, np.nextafter(special, kind(9)), np.nextafter(special, kind(-9))]))
+    errors = executed_error(net, part, points)
+    best, place = errors.max(), points[errors.argmax()]
+    for _ in range(rounds):
+        near = clip(place + rng.normal(size=8) * 10 ** rng.uniform(-9, -1, 8) * (hi - lo))
+        errors = executed_error(net, part, near)
+        if errors.max() > best:
+            best, place = errors.max(), near[errors.argmax()]
+    return float(best)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@given(seed=st.integers(0, 2**32), count=st.sampled_from([1, 1, 2, 4]), biased=st.booleans())
+def test_executed_heads_stay_within_the_bound(dtype, seed, count, biased):
+    rng = np.random.default_rng(seed)
+    heads = tuple(nasty_head(rng, 3 if dtype == "float32" else 8, dtype) for _ in range(count))
+    bias = float(np.dtype(dtype).type(rng.normal() * 10 ** rng.uniform(-2, 4))) if biased else 0.0
+    lo = float(np.dtype(dtype).type(rng.uniform(-1, 0.5)))
+    hi = float(np.dtype(dtype).type(lo + 10 ** rng.uniform(-5, 0)))
+    part = Part("x", "out", None, (lo, hi), heads, bias)
+    bound = prove_rounding(part, FORMATS[dtype], 0.0, most=60).bound
+    assert bound == math.inf or worst_error(part, dtype, rng) <= bound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_executed_heads_stay_within_the_bound_at_length(dtype):
+    rng = np.random.default_rng(7)
+    ratios = []
+    for _ in range(300):
+        heads = tuple(nasty_head(rng, 3 if dtype == "float32" else 8, dtype) for _ in range(int(rng.integers(1, 4))))
+        part = Part("x", "out", None, (-0.5, 0.75), heads, 0.25)
+        bound = prove_rounding(part, FORMATS[dtype], 0.0, most=300).bound
+        if bound < math.inf:
+            ratios.append(worst_error(part, dtype, rng, 40, 6) / bound)
+    assert len(ratios) > 100 and max(ratios) <= 1.0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bound_is_of_the_order_of_what_is_seen(dtype):
+    """sigmoid(3x) with two keys: bound and executed error differ by a small factor, not by orders."""
+    part = Part("x", "out", None, (-2.0, 2.0), (Head.table([-1.5, 1.5], [0.0, 0.0], [0.0, 1.0]),))
+    bound = prove_rounding(part, FORMATS[dtype], 0.0).bound
+    seen = worst_error(part, dtype, np.random.default_rng(0), 300)
+    assert seen <= bound <= 20 * seen
+
+
+def test_a_lost_format_is_infinite():
+    """Scores of 1e9 in float32 are off by 60: no statement is possible, and none is made."""
+    steep = Head.table([-1e9, 1e9], [0.0, 3.0], [0.0, 1.0]).cast("float32")
+    assert head_rounding(steep, 0.5, 0.25, FORMATS["float32"]) == math.inf
+    assert head_rounding(steep, 0.5, 0.25, FORMATS["float64"]) < 1e-5
+
+
+def test_normalisation_of_very_many_keys_is_not_turned_around():
+    """4096 keys that may each have weight 1 in a wide cell: the sum may lose everything, so the answer is infinite."""
+    spread = np.linspace(-1, 1, 5000) * 1e4
+    head = Head.table(spread, -spread, np.ones(5000))
+    assert head_rounding(head, 0.0, 1.0, FORMATS["float32"]) == math.inf
+
+
+# The tree lemma ---------------------------------------------------------------------------------------------------
+
+
+def plain_tree(terms: list[float], u: float) -> Fraction:
+    """min over n of (n-1) u A + (sum of all but the n largest), in rational numbers."""
+    ordered = sorted(map(Fraction, terms), reverse=True)
+    tails = [Fraction(0), *accumulate(reversed(ordered))][::-1]
+    return min(n * Fraction(u) * tails[0] + tail for n, tail in enumerate(tails[1:]))
+
+
+@given(st.lists(st.floats(-22, 0).map(lambda p: 10**p), min_size=1, max_size=200))
+def test_tree_is_not_below_its_formula(terms):
+    u = 2.0**-53
+    assert Fraction(tree(np.array(terms), u, len(terms))) >= plain_tree(terms, u)
+
+
+def test_tree_does_not_cancel():
+    """A hundred large terms and nine hundred that vanish beside them still count."""
+    terms = [0.01] * 100 + [1e-17] * 900
+    assert Fraction(tree(np.array(terms), 2.0**-53, 1000)) >= plain_tree(terms, 2.0**-53)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 60))
+def test_any_bracketing_obeys_the_tree_lemma(seed, count):
+    """Signed float32 terms over eight orders of magnitude, added in a random binary tree."""
+    rng = np.random.default_rng(seed)
+    terms = (rng.choice([-1, 1], count) * 10 ** rng.uniform(-8, 0, count)).astype(np.float32)
+    exactly = sum(map(Fraction, terms.tolist()))
+    pool = list(terms)
+    while len(pool) > 1:
+        i, j = rng.choice(len(pool), 2, replace=False)
+        added = np.float32(pool[i] + pool[j])
+        pool = [x for k, x in enumerate(pool) if k not in (i, j)] + [added]
+    assert abs(Fraction(float(pool[0])) - exactly) <= Fraction(tree(np.abs(terms).astype(float), 2.0**-24, count))
+
+
+@given(st.integers(0, 2**32), st.integers(2, 9))
+def test_perturbed_weights_move_the_mean_as_stated(seed, count):
+    """mean' - mean = sum p x (v - mean) / (1 + sum p x), the identity behind the weight error."""
+    rng = np.random.default_rng(seed)
+    p = [Fraction(int(n), 1) for n in rng.integers(1, 1000, count)]
+    p = [x / sum(p) for x in p]
+    x, v = ([Fraction(int(n), 997) for n in rng.integers(-400, 400, count)] for _ in range(2))
+    mean = sum(a * b for a, b in zip(p, v, strict=True))
+    moved = [a * (1 + b) for a, b in zip(p, x, strict=True)]
+    new = sum(a * b for a, b in zip(moved, v, strict=True)) / sum(moved)
+    stated = sum(a * b * (c - mean) for a, b, c in zip(p, x, v, strict=True)) / (1 + sum(a * b for a, b in zip(p, x, strict=True)))
+    assert new - mean == stated
+
+
+@given(st.integers(0, 2**32), st.integers(2, 9))
+def test_softmax_lemma(seed, count):
+    """Scores that move by D change the weights by at most tanh(range(D)/4) in total variation."""
+    rng = np.random.default_rng(seed)
+    scores, moves = rng.normal(size=(2, count)) * 3
+    p, q = (np.exp(s - s.max()) / np.exp(s - s.max()).sum() for s in (scores, scores + moves))
+    assert np.abs(p - q).sum() / 2 <= math.tanh((moves.max() - moves.min()) / 4) + 1e-15
