@@ -19,7 +19,10 @@ def forged():
     import headsmith as hs
 
     @cache
-    def forge(target, lo, hi, eps, dtype="float64", method="auto"):
+    def once(target, lo, hi, eps, dtype, method):
         return hs.compile(target, domain=(lo, hi), eps=eps, dtype=dtype, method=method)
+
+    def forge(target, lo, hi, eps, dtype="float64", method="auto"):
+        return once(target, lo, hi, eps, dtype, method)
 
     return forge

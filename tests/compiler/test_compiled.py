@@ -30,7 +30,18 @@ def test_the_answer_has_the_shape_of_the_question(net, shape):
     assert not y.numel() or float((y - x.relu()).abs().max()) <= net.certificate.bound
 
 
-@pytest.mark.parametrize("x", [torch.tensor([0.5], dtype=torch.float16), torch.tensor([0.5]), torch.tensor([1]), 0.5, [0.5, 1], np.float32(0.5), np.array([0.25])])
+@pytest.mark.parametrize(
+    "x",
+    [
+        torch.tensor([0.5], dtype=torch.float16),
+        torch.tensor([0.5]),
+        torch.tensor([1]),
+        0.5,
+        [0.5, 1],
+        np.float32(0.5),
+        np.array([0.25]),
+    ],
+)
 def test_narrower_inputs_are_promoted_exactly(net, x):
     y = net(x)
     wide = torch.as_tensor(np.asarray(x), dtype=torch.float64)
@@ -109,7 +120,14 @@ def spoil_config(net):
 
 @pytest.mark.parametrize(
     "spoil",
-    [spoil_weight, spoil_sign_of_zero, spoil_config, lambda n: n.to(torch.float32), lambda n: n.half(), lambda n: n.float()],
+    [
+        spoil_weight,
+        spoil_sign_of_zero,
+        spoil_config,
+        lambda n: n.to(torch.float32),
+        lambda n: n.half(),
+        lambda n: n.float(),
+    ],
 )
 def test_any_change_makes_the_certificate_stale(net, spoil):
     assert net.certificate.bound <= 1e-3
@@ -156,7 +174,11 @@ def test_saved_and_loaded_is_the_same_network(forged, tmp_path, request_):
     x = torch.linspace(*net.certificate.domain, 1001, dtype=net.dtype).clamp(*net.certificate.domain)
     assert torch.equal(net(x), again(x))
     assert again.certificate.record() == net.certificate.record()
-    assert (again.plan.anchors, again.plan.heads, again.plan.method) == (net.plan.anchors, net.plan.heads, net.plan.method)
+    assert (again.plan.anchors, again.plan.heads, again.plan.method) == (
+        net.plan.anchors,
+        net.plan.heads,
+        net.plan.method,
+    )
     assert again.save(tmp_path / "g.safetensors").read_bytes() == (tmp_path / "f.safetensors").read_bytes()
 
 

@@ -18,7 +18,9 @@ def run(parts, dtype=torch.float64):
     return z.double().numpy(), network(parts, dtype)(z[:, None, None])[:, 0, 0].double().numpy()
 
 
-@pytest.mark.parametrize("heads", [(TABLE,), (RELU,), (line(3.0, 0.5),), (TABLE, RELU), (RELU, TABLE, line(-1.0)), (TABLE, TABLE)])
+@pytest.mark.parametrize(
+    "heads", [(TABLE,), (RELU,), (line(3.0, 0.5),), (TABLE, RELU), (RELU, TABLE, line(-1.0)), (TABLE, TABLE)]
+)
 @pytest.mark.parametrize("bias", [0.0, 0.75])
 def test_one_part(heads, bias):
     part = Part("x", "out", X, DOMAIN, heads, bias)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headsmith import lab
 from headsmith.lab import tasks
 from headsmith.lab.approximate import Problem, descend, gradient, loss, loss_taylor, on_valley, predicted_gamma
-from headsmith.lab.exact import best_mu, concentration, exact_risk, gamma_of_minimum
+from headsmith.lab.exact import best_mu, concentration
 from headsmith.lab.flow import late_law, printed_law
 from headsmith.reference import risks
 from headsmith.refusal import Refusal
@@ -22,7 +22,7 @@ weights = st.lists(st.floats(-0.6, 0.6), min_size=3, max_size=3)
 def test_matrix_and_taylor_form_agree_and_the_gradient_is_right(omega, mu):
     w, m = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (omega, mu))
     value = loss(w, m, DEFAULT)
-    assert float(value) == pytest.approx(float(loss_taylor(w, m, DEFAULT)), rel=1e-10)
+    assert value.item() == pytest.approx(loss_taylor(w, m, DEFAULT).item(), rel=1e-10)
     expected = torch.autograd.grad(value, (w, m))
     with torch.no_grad():
         got = gradient(w, m, DEFAULT)
@@ -50,11 +50,23 @@ def test_single_head_minimum_of_the_approximate_loss():
     assert all(float(g.abs().max()) < 1e-9 for g in gradient(*point, DEFAULT))
 
 
+def integrated_risk(model, task, prompts: int, seed: int) -> float:
+    """noise + |x - X'v|^2 / d + noise |v|^2, v = sum_h mu_h p_h: weights and noise integrated out given (X, x)."""
+    drawn = task.draw(prompts, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    d = task.features
+    kq, ov = (t.detach() for t in model.products())
+    X = drawn.tokens[:, :d]
+    p = model.activation.weights(torch.einsum("hij,bj->bhi", kq[:, :d, :d], drawn.query) @ X)
+    v = torch.einsum("h,bhl->bl", ov[:, 0, d], p)
+    residual = drawn.query - (X @ v.unsqueeze(-1)).squeeze(-1)
+    return task.noise + float((residual.square().sum(-1) / d + task.noise * v.square().sum(-1)).mean())
+
+
 def test_exact_loss_equals_sampling_of_the_full_model():
     omega, mu = [0.3, -0.2, 0.1], [1.5, -2.0, 0.5]
     model = lab.AttentionModel.from_reduced(omega, mu, 5)
     task = tasks.isotropic(5, 40, 0.1)
-    values = [exact_risk(model, task, 4000, seed) for seed in range(3)]
+    values = [integrated_risk(model, task, 4000, seed) for seed in range(3)]
     exact = float(lab.exact_loss(omega, mu, draws=4000))
     assert exact == pytest.approx(sum(values) / 3, abs=0.015)
     drawn = task.draw(20_000, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
@@ -91,7 +103,10 @@ def test_exact_loss_has_gradients_and_the_best_mu_is_best():
 
 @pytest.mark.slow
 def test_the_exact_minimum_is_at_a_small_positive_gamma():
-    assert 0.04 <= gamma_of_minimum(DEFAULT, draws=4000) <= 0.10
+    grid = np.linspace(0.01, 0.2, 20)
+    losses = [best_mu([g, -g], DEFAULT, draws=4000)[1] for g in grid]
+    assert 0.04 <= grid[int(np.argmin(losses))] <= 0.10
+    assert min(losses) < risks.debiased_gd(5, 40, 0.1) - 1e-5
 
 
 @pytest.mark.parametrize("d, time, height", [(5, 7.687, 0.5763), (10, 6.986, 0.4548)])

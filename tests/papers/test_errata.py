@@ -35,7 +35,8 @@ def test_one_paper_can_be_chosen(collection):
 
 def test_the_table_shows_both_measurements_and_a_crash(collection):
     table = errata_table(collection.run()).markdown()
-    assert "| softmax-universality E1 heads/gate.py | -2 beta | 0.9 | +2 beta | 1e-9 | confirmed |" in table
+    assert "| softmax-universality E1 | printed | -2 beta | 0.9 | confirmed |" in table
+    assert "| heads/gate.py | repaired | +2 beta | 1e-9 |  |" in table
     assert "ZeroDivisionError: division by zero" in table
     assert table.count("not confirmed") == 2
 

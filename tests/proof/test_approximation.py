@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from flint import arb
-from .nasty import exact
 
 from headsmith.functions import parse, precision
 from headsmith.heads.gate import gate, line
 from headsmith.proof.approximation import Unprovable, cell, prove, starting_edges
 from headsmith.proof.cells import ORDER, cell_bound
 from headsmith.proof.statement import Head, Part
+
+from .nasty import exact
 
 
 def measured(part: Part, points: np.ndarray) -> float:
@@ -60,7 +61,9 @@ def test_bound_is_within_five_per_cent(formula, domain, kinks):
     head = Head.table(slopes, -slopes * (anchors + (lo + hi) / 2) / 2, f(anchors))
     part = Part("x", "y", f, domain, (head,))
     proof = prove(part, 1e-9 * (hi - lo), kinks)
-    points = np.concatenate([np.linspace(lo, hi, 301), np.clip(proof.witness + np.linspace(-0.01, 0.01, 41) * (hi - lo), lo, hi)])
+    points = np.concatenate(
+        [np.linspace(lo, hi, 301), np.clip(proof.witness + np.linspace(-0.01, 0.01, 41) * (hi - lo), lo, hi)]
+    )
     worst = max(measured(part, points), proof.least)
     assert worst <= proof.bound <= 1.05 * worst
 
@@ -70,7 +73,7 @@ def test_a_moved_value_is_noticed():
     head = gate((1e3, 0.0), (1.0, 0.0))
     part = Part("x", "y", parse("relu(x)"), (-1.0, 1.0), (head,))
     bound = prove(part, 1e-6, [0.0]).bound
-    moved = replace(part, heads=(replace(head, values=head.values + [0.0, 3 * bound]),))
+    moved = replace(part, heads=(replace(head, values=head.values + np.array([0.0, 3 * bound])),))
     assert prove(moved, 1e-6, [0.0]).bound > 2 * bound
 
 

@@ -5,11 +5,13 @@ import pytest
 from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
-from .nasty import exact, nasty_head
 
 from headsmith.functions import parse, precision
+from headsmith.heads.gate import gate
 from headsmith.proof.cells import NODES, ORDER, cell_bound, frame, head_series, polynomial_bound
 from headsmith.proof.statement import Head, Part
+
+from .nasty import exact, nasty_head
 
 
 @given(st.integers(0, 2**32), st.floats(-3, 1.5), st.floats(-1, 1))
@@ -41,6 +43,18 @@ def test_series_is_tight():
             for y in (-1.0, 1.0)
         ]
     assert max(float(g) for g in gaps) <= float(remainder) <= 100 * max(float(g) for g in gaps)
+
+
+@pytest.mark.parametrize("h", [0.25, 0.5, 1.0])
+def test_the_linear_value_of_a_gate_has_its_own_tail(h):
+    """relu-like gate at 0: its value is purely linear there, so that all of the remainder comes from z exp(d y)."""
+    part = Part("x", "y", None, (-1.0, 1.0), (gate((8.0, 0.0), (1.0, 0.0)),))
+    with precision(128, ORDER + 2):
+        series, remainder = head_series(part.heads[0], 0.0, h)
+    with precision(300):
+        for y in np.linspace(-1, 1, 21).tolist():
+            polynomial = sum((x * arb(y) ** k for k, x in enumerate(series)), arb(0))
+            assert abs(exact(part, arb(h) * y) - polynomial) <= remainder
 
 
 def test_far_keys_are_left_out_but_paid_for():
@@ -78,7 +92,10 @@ def test_values_beyond_floats_are_infinite_not_zero():
         assert cell_bound(part, 27.5, 0.01).upper == math.inf
 
 
-@pytest.mark.parametrize(("formula", "c", "h"), [("sin(3*x)", 0.3, 0.2), ("sin(x)/x", 0.0, 0.5), ("abs(x-0.1)", 0.1, 0.05), ("sqrt(x)", 0.001, 0.001)])
+@pytest.mark.parametrize(
+    ("formula", "c", "h"),
+    [("sin(3*x)", 0.3, 0.2), ("sin(x)/x", 0.0, 0.5), ("abs(x-0.1)", 0.1, 0.05), ("sqrt(x)", 0.001, 0.001)],
+)
 def test_cell_bound_holds_at_every_sample(formula, c, h):
     f = parse(formula)
     part = Part("x", "y", f, (c - h, c + h), (Head.table([-1.0, 1.0], [0.0, 0.1], [-0.3, 0.7]),), 0.125)

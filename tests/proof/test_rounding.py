@@ -37,7 +37,11 @@ def worst_error(part: Part, dtype: str, rng: np.random.Generator, random: int = 
         return np.clip(np.asarray(points, dtype=dtype), kind(lo), kind(hi))
 
     special = clip([lo, hi, *crossings(part)[:8]])
-    points = clip(np.concatenate([rng.uniform(lo, hi, random), special, np.nextafter(special, kind(9)), np.nextafter(special, kind(-9))]))
+    points = clip(
+        np.concatenate(
+            [rng.uniform(lo, hi, random), special, np.nextafter(special, kind(9)), np.nextafter(special, kind(-9))]
+        )
+    )
     errors = executed_error(net, part, points)
     best, place = errors.max(), points[errors.argmax()]
     for _ in range(rounds):
@@ -66,13 +70,13 @@ def test_executed_heads_stay_within_the_bound(dtype, seed, count, biased):
 def test_executed_heads_stay_within_the_bound_at_length(dtype):
     rng = np.random.default_rng(7)
     ratios = []
-    for _ in range(300):
+    for _ in range(100):
         heads = tuple(nasty_head(rng, 3 if dtype == "float32" else 8, dtype) for _ in range(int(rng.integers(1, 4))))
         part = Part("x", "out", None, (-0.5, 0.75), heads, 0.25)
         bound = prove_rounding(part, FORMATS[dtype], 0.0, most=300).bound
         if bound < math.inf:
             ratios.append(worst_error(part, dtype, rng, 40, 6) / bound)
-    assert len(ratios) > 100 and max(ratios) <= 1.0
+    assert len(ratios) > 40 and max(ratios) <= 1.0
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -82,6 +86,16 @@ def test_bound_is_of_the_order_of_what_is_seen(dtype):
     bound = prove_rounding(part, FORMATS[dtype], 0.0).bound
     seen = worst_error(part, dtype, np.random.default_rng(0), 300)
     assert seen <= bound <= 20 * seen
+
+
+@pytest.mark.parametrize(("dtype", "slope"), [("float32", 1e4), ("float64", 1e9)])
+def test_steep_scores_near_a_tie(dtype, slope):
+    """Where the rounding of the scores is all there is, the bound is a few times what is seen."""
+    head = Head.table([slope, 1.3 * slope], [0.0, -0.21 * slope], [-1.0, 1.0]).cast(dtype)
+    part = Part("x", "out", None, (0.6875, 0.703125), (head,))
+    bound = prove_rounding(part, FORMATS[dtype], 0.0).bound
+    seen = worst_error(part, dtype, np.random.default_rng(0), 300, 4)
+    assert seen <= bound <= 8 * seen
 
 
 def test_a_lost_format_is_infinite():
@@ -144,7 +158,9 @@ def test_perturbed_weights_move_the_mean_as_stated(seed, count):
     mean = sum(a * b for a, b in zip(p, v, strict=True))
     moved = [a * (1 + b) for a, b in zip(p, x, strict=True)]
     new = sum(a * b for a, b in zip(moved, v, strict=True)) / sum(moved)
-    stated = sum(a * b * (c - mean) for a, b, c in zip(p, x, v, strict=True)) / (1 + sum(a * b for a, b in zip(p, x, strict=True)))
+    stated = sum(a * b * (c - mean) for a, b, c in zip(p, x, v, strict=True)) / (
+        1 + sum(a * b for a, b in zip(p, x, strict=True))
+    )
     assert new - mean == stated
 
 

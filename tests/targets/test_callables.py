@@ -47,17 +47,19 @@ def test_float32():
 )
 def test_constants_that_will_not_do(constants, words):
     with pytest.raises(Refusal, match=words):
-        hs.compile(torch.erf, domain=(-3, 3), eps=1e-2, **constants)
+        hs.compile(torch.erf, domain=(-3, 3), eps=0.1, **constants)
 
 
 def test_the_slope_that_a_refusal_names_is_accepted():
     with pytest.raises(Refusal, match="give at least") as found:
         hs.compile(torch.erf, domain=(-1, 1), eps=0.05, lipschitz=0.5)
     named = float(str(found.value).rsplit(" ", 1)[1])
-    assert hs.compile(torch.erf, domain=(-1, 1), eps=0.05, lipschitz=1.02 * named).certificate.bound <= 0.05
+    assert hs.compile(torch.erf, domain=(-1, 1), eps=0.05, lipschitz=named).certificate.bound <= 0.05
 
 
-@pytest.mark.parametrize(("f", "words"), [(torch.log, "not finite"), (lambda x: x.sum(), "same shape"), (lambda x: 3.0, "same shape")])
+@pytest.mark.parametrize(
+    ("f", "words"), [(torch.log, "not finite"), (lambda x: x.sum(), "same shape"), (lambda x: 3.0, "same shape")]
+)
 def test_functions_that_will_not_do(f, words):
     with pytest.raises(Refusal, match=words):
         hs.compile(f, domain=(-1, 1), eps=1e-2, lipschitz=1)

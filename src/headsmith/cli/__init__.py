@@ -4,6 +4,7 @@ Nothing heavy is imported until a command needs it, so that help answers at once
 an interrupt ends with a sentence on stderr and a non-zero exit status, never with a traceback.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     from headsmith.cli.app import command
 
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # our matrices are small: more threads only wait for each other
     return execute(command(), sys.argv[1:] if argv is None else argv)
 
 

@@ -10,10 +10,16 @@ import typer
 from headsmith.cli.console import Properties, show, show_json, working, writable
 
 if TYPE_CHECKING:
+    from headsmith.compiler.compiled import Compiled
     from headsmith.targets.formula import FormulaNetwork
     from headsmith.targets.measurement import Measured
 
-Formula = Annotated[str, typer.Argument(metavar="FORMULA", help="Such as 'sin(3*x)' or '-x^2 + abs(x)'.")]
+Formula = Annotated[
+    str, typer.Argument(metavar="FORMULA", help="Such as 'sin(3*x)' or '-x^2 + abs(x)'; or an MLP in a .safetensors file.")
+]
+Activation = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of an MLP whose file does not name its layers: relu, gelu, ...")
+]
 Domain = Annotated[tuple[str, str], typer.Option(metavar="LO HI", help="The interval of inputs.")]
 Eps = Annotated[str, typer.Option(metavar="E", help="The largest error you accept.")]
 Dtype = Annotated[str, typer.Option(metavar="DTYPE", help="float64 or float32.")]
@@ -34,27 +40,31 @@ def compile_formula(
     dtype: Dtype = "float64",
     method: Method = "auto",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the network to this file.")] = None,
+    activation: Activation = None,
     json: Json = False,
 ) -> None:
-    """Compile a formula into attention heads with a certificate."""
+    """Compile a formula or a saved MLP into attention heads with a certificate."""
     import time
 
     from headsmith.targets import compile
+    from headsmith.targets.formula import FormulaNetwork
     from headsmith.targets.measurement import measure
 
     if out is not None:
         writable(out)
     with working(f"compiling {formula}"):
         start = time.perf_counter()
-        net: Any = compile(formula, domain=domain, eps=eps, dtype=dtype, method=method)
+        net = compile(target_of(formula, activation), domain=domain, eps=eps, dtype=dtype, method=method)
         seconds = time.perf_counter() - start
-        measured = measure(net)
+        measured = measure(net) if isinstance(net, FormulaNetwork) else None
     if out is not None:
         net.save(out)
     if json:
         show_json(compiled_record(net, measured, seconds, out))
-    else:
+    elif isinstance(net, FormulaNetwork) and measured is not None:
         show(compiled_table(net, measured, seconds, out), certified(net))
+    else:
+        show(net.plan, certified(net), *([] if out is None else [f"written to {out}"]))
 
 
 def plan(
@@ -63,13 +73,14 @@ def plan(
     eps: Eps,
     dtype: Dtype = "float64",
     method: Method = "auto",
+    activation: Activation = None,
     json: Json = False,
 ) -> None:
     """Show the size and the bound that compile would give."""
     from headsmith.targets import plan as make_plan
 
     with working(f"planning {formula}"):
-        made = make_plan(formula, domain=domain, eps=eps, dtype=dtype, method=method)
+        made = make_plan(target_of(formula, activation), domain=domain, eps=eps, dtype=dtype, method=method)
     if json:
         show_json(
             {
@@ -89,6 +100,15 @@ def plan(
         )
     else:
         show(made)
+
+
+def target_of(text: str, activation: str | None = None) -> Any:
+    """A formula, or the perceptron of a safetensors file."""
+    if not text.endswith(".safetensors"):
+        return text
+    from headsmith.targets.mlp import read_mlp
+
+    return read_mlp(text, activation)
 
 
 def compiled_table(net: FormulaNetwork, measured: Measured, seconds: float, out: Path | None = None) -> Properties:
@@ -117,14 +137,14 @@ def compiled_table(net: FormulaNetwork, measured: Measured, seconds: float, out:
     return Properties(made.target, rows, ("", "headsmith", "printed rule"))
 
 
-def certified(net: FormulaNetwork) -> str:
+def certified(net: Compiled) -> str:
     """The promise in one line."""
     from headsmith.records.shown import upper
 
     return f"{net.certificate.kind}: {net.certificate.statement}, bound = {upper(net.certificate.bound)}"
 
 
-def compiled_record(net: FormulaNetwork, measured: Measured, seconds: float, out: Path | None) -> dict[str, Any]:
+def compiled_record(net: Compiled, measured: Measured | None, seconds: float, out: Path | None) -> dict[str, Any]:
     made, certificate, cost = net.plan, net.certificate, net.network.cost()
     return {
         "formula": made.target,
@@ -140,9 +160,9 @@ def compiled_record(net: FormulaNetwork, measured: Measured, seconds: float, out
         "bound": certificate.bound,
         "approximation": certificate.approximation,
         "rounding": certificate.rounding,
-        "measured": measured.error,
-        "measured_at": measured.at,
-        "measured_points": measured.points,
+        "measured": measured.error if measured else None,
+        "measured_at": measured.at if measured else None,
+        "measured_points": measured.points if measured else None,
         "printed_keys": _count(made.printed_anchors),
         "seconds": seconds,
         "file": None if out is None else str(out),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,13 +21,35 @@ TOUR = (
 
 
 def register(app: typer.Typer) -> None:
-    """Add ``demo``."""
-    app.command("demo")(demo)
+    """Add ``demo`` (the tour) and ``demo minilm``."""
+    group = typer.Typer(help="Take a tour, or run a real transformer from prompts.")
+    group.callback(invoke_without_command=True)(demo)
+    group.command("minilm")(minilm)
+    app.add_typer(group, name="demo")
 
 
-def demo(out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for what it makes.")] = Path("out")) -> None:
+def minilm(
+    text: Annotated[
+        str, typer.Option(help="The sentence to embed.")
+    ] = "One frozen machine runs every head of this model.",
+) -> None:
+    """Embed a sentence with MiniLM, all 72 attention heads read from prompts by one frozen machine."""
+    from headsmith.machines import minilm as model
+
+    with working("running 72 heads from prompts"):
+        report = model.demo(text)
+    show(report)
+
+
+def demo(
+    context: typer.Context,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for what it makes.")] = Path("out"),
+) -> None:
     """Take a tour: compile, run, prove again, be refused, check the papers."""
     import time
+
+    if context.invoked_subcommand is not None:
+        return
 
     start = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
@@ -60,15 +82,16 @@ def _compile_and_draw(out: Path) -> list[tuple[str, str]]:
 
     made = []
     for formula, domain, eps, dtype, name in TOUR:
-        _chapter(f'headsmith compile "{formula}" --domain {domain[0]} {domain[1]} --eps {eps:g} --dtype {dtype}')
+        asked = f"--domain {domain[0]} {domain[1]} --eps {eps:g}"
+        _chapter(f'headsmith compile "{formula}" {asked}{" --dtype float32" * (dtype == "float32")}')
         file, drawn = out / f"{name}.safetensors", out / f"{name}.png"
         with working(f"compiling {formula}"):
             start = time.perf_counter()
-            net = compile(formula, domain=domain, eps=eps, dtype=dtype)
+            net: Any = compile(formula, domain=domain, eps=eps, dtype=dtype)
             seconds = time.perf_counter() - start
             net.save(file)
         show(compiled_table(net, measure(net), seconds, file), certified(net))
-        again = load(file)
+        again: Any = load(file)
         x = torch.tensor([0.5, -0.25], dtype=again.dtype)
         values = ", ".join(f"f({a:g}) = {b:.9g}" for a, b in zip(x.tolist(), again(x).tolist(), strict=True))
         with working("proving it again, drawing it"):
@@ -93,14 +116,20 @@ def _refuse() -> None:
 
 
 def _errata() -> None:
-    from headsmith.papers.errata import errata, errata_table
+    from headsmith.papers.errata import errata
+    from headsmith.views.tables import Table
 
-    _chapter("headsmith errata: the scalar head as printed, and repaired")
+    _chapter("headsmith errata: statements as printed, and repaired")
     with working("running what was printed"):
-        import headsmith.papers.scalar_errata  # noqa: F401
+        import headsmith.papers.scalar_errata as scalar
 
-        findings = errata.run()
-    show(errata_table(findings))
+        entries = [entry for entry in errata.entries if entry.show.__module__ == scalar.__name__]
+        findings = [entry.run() for entry in entries]
+    rows = [
+        (f.erratum.item, f.printed_measurement, f.repaired_measurement, "confirmed" if f.confirmed else "not confirmed")
+        for f in findings
+    ]
+    show(Table("", ("statement", "as printed", "repaired", "verdict"), rows))
 
 
 def _count_keys(out: Path) -> tuple[str, str]:

@@ -86,7 +86,9 @@ def show_file(
     if out is None:
         from dataclasses import asdict
 
-        net = load_scalar(file)
+        from headsmith.targets import load
+
+        net = load(file)
         cost = [(name.replace("_", " "), value) for name, value in asdict(net.network.cost()).items()]
         show(net.plan, net.certificate, Properties("Cost", cost))
         return

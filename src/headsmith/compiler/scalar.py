@@ -20,7 +20,7 @@ from headsmith.heads.search import search
 from headsmith.heads.table import Unreached
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK
-from headsmith.proof.composition import Error, Proved, exact, prove_part, propagate
+from headsmith.proof.composition import Error, Proved, exact, propagate, prove_part
 from headsmith.proof.statement import Head, Part
 
 Domain = tuple[float, float]
@@ -138,7 +138,8 @@ def _table(task: Task, heads: Sequence[Head], bias: float) -> Proved:
             )
         except Unreached as failure:
             near = failure.best.error + failure.best.noise if failure.best else math.inf
-            raise Short(f"the search for keys stops at {min(near, best):.1e}: {failure.reason}", min(1.2 * near, best)) from None
+            reason = f"the search for keys stops at {min(near, best):.1e}: {failure.reason}"
+            raise Short(reason, min(1.2 * near, best)) from None
         proof = task.prove([*heads, Head.table(found.slopes, found.offsets, found.values)], bias, 1e-3 * task.eps)
         bound = total(proof, task.dtype)
         if bound <= task.eps:

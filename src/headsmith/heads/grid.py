@@ -2,12 +2,13 @@
 
     score of token (i, j) = a_i x + a'_j y + (b_i + b'_j),   so   softmax_ij = softmax_i(a x + b) softmax_j(a' y + b')
 
-The softmax factorises, so one head with P Q tokens is as accurate in each variable as a scalar head with P, or Q, keys, and
-its values are solved one axis at a time. What has to be small is the product, so the keys of each axis are optimised
-for all slices of the function together (shared.py), and the sizes of the axes are chosen against each other.
+The softmax factorises, so one head with P Q tokens is as accurate in each variable as a scalar head with P, or Q,
+keys, and its values are solved one axis at a time. What has to be small is the product, so the keys of each axis
+are optimised for all slices of the function together (shared.py), and the sizes of the axes are chosen against each
+other.
 
-Offsets are stored as multiples of one power of two, small enough in number of bits that b_i + b'_j is exact: the stored
-head factorises exactly, not almost.
+Offsets are stored as multiples of one power of two, small enough in number of bits that b_i + b'_j is exact: the
+stored head factorises exactly, not almost.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ class Search:
 
     def sizes(self) -> list[tuple[int, ...]]:
         """Numbers of keys an axis, fewest tokens first, without the hopeless ones."""
-        ranges = [[p for p in found.keys if found.worst[p] < 3 * self.eps] or [max(found.keys)] for found in self.ladders]
+        ranges = [
+            [p for p in found.keys if found.worst[p] < 3 * self.eps] or [max(found.keys)] for found in self.ladders
+        ]
         every = [p for p in product(*ranges) if math.prod(p) <= LARGEST]
         return sorted(every, key=lambda p: (math.prod(p), max(p)))
 
@@ -119,7 +122,8 @@ def _resolved(f: Function, box: Box, eps: float) -> tuple[list[Array], Array]:
     counts = [first] * len(box)
     while True:
         nodes = [
-            (hi + lo) / 2 + (hi - lo) / 2 * np.cos((np.arange(m) + 0.5) * np.pi / m) for m, (lo, hi) in zip(counts, box, strict=True)
+            (hi + lo) / 2 + (hi - lo) / 2 * np.cos((np.arange(m) + 0.5) * np.pi / m)
+            for m, (lo, hi) in zip(counts, box, strict=True)
         ]
         values = f(*np.meshgrid(*nodes, indexing="ij", sparse=True))
         if not np.isfinite(values).all():
@@ -151,7 +155,9 @@ def _cast(x: Array, dtype: str) -> Array:
 
 
 def cost(f: Function, box: Box, eps: float) -> int:
-    """How many tokens a grid would take for any number of variables: the keys of each axis, from a few slices along it."""
+    """How many tokens a grid would take for any number of variables: the keys of each axis, from a few slices
+    along it.
+    """
     rng = np.random.default_rng(0)
     others = [[lo + (hi - lo) * t for lo, hi in box] for t in (*rng.uniform(0, 1, 6), 0.0, 0.5, 1.0)]
     tokens = 1

@@ -29,7 +29,7 @@ def alias(kappa: float) -> float:
     >>> alias(0.5) < 3.4e-8 < alias(0.51)
     True
     """
-    q = math.exp(-math.pi**2 / kappa)
+    q = math.exp(-(math.pi**2) / kappa)
     s1 = sum(k * q ** (k * k) for k in range(1, 6))
     s0 = sum(q ** (k * k) for k in range(1, 6))
     return 2 * math.pi / kappa * s1 / (1 - 2 * s0)

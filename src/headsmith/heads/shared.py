@@ -63,7 +63,9 @@ def _fitted(keys: Keys, z: Array, y: Array, lam: float) -> _State:
 
 
 def _linearised(state: _State, z: Array, lam: float) -> tuple[Array, Array, Array]:
-    """Kaufman's Jacobian of all residuals by crossings (in units of 1/step) and log steps, its right side, its norms."""
+    """Kaufman's Jacobian of all residuals by crossings (in units of 1/step) and log steps, its right side, its
+    norms.
+    """
     cross, step = state.keys
     functions, count = state.values.shape
     points = len(z)
@@ -124,8 +126,9 @@ def _starts(lo: float, hi: float, count: int) -> Iterator[Keys]:
 def ladder(z: Array, y: Array, eps: float, cap: float, most: int, budget: float = BUDGET) -> Ladder:
     """The best keys for growing P until the largest residual of all functions y (functions, points) is under eps / 2.
 
-    Evenly spaced keys, which cost one solve each, say how many would do; the descent starts at a third of that. It stops
-    when its work is spent, and the rungs left are filled with the evenly spaced keys. `cap` is the size of the values that the
+    Evenly spaced keys, which cost one solve each, say how many would do; the descent starts at a third of that.
+    It stops when its work is spent, and the rungs left are filled with the evenly spaced keys. `cap` is the size
+    of the values that the
     penalty tolerates: they cost a third of eps when they reach it.
     """
     lo, hi, goal = float(z.min()), float(z.max()), 0.5 * eps

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from headsmith.lab.diagnose import as_model, named_predictors, risks_preconditioner
 from headsmith.lab.models import AttentionModel
-from headsmith.lab.tasks import Prompts, Sampled, Task
+from headsmith.lab.tasks import Prompts, Task
 from headsmith.network import Network
 from headsmith.records.shown import Shown, number
 from headsmith.reference import regression, risks
@@ -104,7 +104,7 @@ def compare(
 
 def _control(drawn: Prompts, task: Task, length: int) -> tuple[Tensor, float]:
     """Squared errors (B,) of the best debiased step on these prompts, and their exact mean, to be added back."""
-    if isinstance(task, Sampled) or task.weights != "independent":
+    if not task.solved:
         return torch.zeros(len(drawn.target), dtype=torch.float64), 0.0
     squares, known = [], []
     for n in range(task.responses):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from headsmith.lab.approximate import Problem
 from headsmith.lab.mechanism import Mechanism, mechanism
 from headsmith.lab.models import AttentionModel
-from headsmith.lab.tasks import Prompts, Sampled, Task
+from headsmith.lab.tasks import Prompts, Task
 from headsmith.records.shown import Shown, number
 from headsmith.reference import regression, risks
 from headsmith.refusal import Refusal
@@ -118,7 +118,7 @@ def paired_risk(answer: Tensor, prompts: Prompts, task: Task, step: Tensor) -> f
     The control's preconditioner is the layer's own, so the difference of squared errors has very small
     variance.
     """
-    if isinstance(task, Sampled) or task.weights != "independent":
+    if not task.solved:
         return float((answer - prompts.target).square().mean())
     total = 0.0
     steps = step.unsqueeze(0) if step.ndim == 2 else step
@@ -159,14 +159,16 @@ def risks_preconditioner(task: Task, response: int = 0) -> Tensor:
 
 def baseline_risks(task: Task) -> dict[str, float]:
     """Closed-form risks that stand beside a measured one: the best debiased step, the Bayes predictor, zero."""
-    found = {}
-    steps = [risks_preconditioner(task, n) for n in range(task.responses)]
-    if not isinstance(task, Sampled):
-        parts = [risks.descent(s, task.sigma, task.prior(n), task.length, task.noise) for n, s in enumerate(steps)]
-        found["debiased_gd" if task.covariance is None else "preconditioned_gd"] = sum(parts) / len(parts)
-    if task.covariance is None and task.supports is None and not isinstance(task, Sampled):
+    if not task.solved:
+        return {}
+    parts = [
+        risks.descent(risks_preconditioner(task, n), task.sigma, task.prior(n), task.length, task.noise)
+        for n in range(task.responses)
+    ]
+    found = {"debiased_gd" if task.covariance is None else "preconditioned_gd": sum(parts) / len(parts)}
+    if task.covariance is None and task.supports is None:
         found["ridge"] = risks.ridge(task.features, task.length, task.noise, draws=4000)
-    found["zero"] = risks.zero(task.noise)
+    found["zero"] = float((task.sigma @ task.prior()).trace()) + task.noise
     return found
 
 

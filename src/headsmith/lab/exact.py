@@ -14,7 +14,6 @@ vanishes as omega -> 0, where the loss is that of debiased gradient descent.
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +23,7 @@ from torch import Tensor
 from headsmith.lab.activations import Activation, activation
 from headsmith.lab.approximate import Problem
 
-__all__ = ["best_mu", "exact_loss", "exact_risk", "moments"]
+__all__ = ["best_mu", "concentration", "exact_loss", "moments"]
 
 
 @lru_cache(maxsize=32)
@@ -107,34 +106,9 @@ def best_mu(
     return mu, float(1 + problem.noise - b @ mu)
 
 
-def exact_risk(model, task, prompts: int = 4000, seed: int = 0) -> float:
-    """Risk of a model whose logits ignore the responses, weights and noise integrated out given (X, x).
-
-    noise + |x - X'v|^2 / d + noise |v|^2 with v = sum_h mu_h p_h: a hundred times less noisy than squared
-    errors.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    drawn = task.draw(prompts, generator=generator, dtype=torch.float64)
-    d = task.features
-    kq, ov = (t.detach().double() for t in model.products())
-    X = drawn.tokens[:, :d]
-    directions = torch.einsum("hij,bj->bhi", kq[:, :d, :d], drawn.query)
-    p = model.activation.weights(directions @ X)
-    v = torch.einsum("h,bhl->bl", ov[:, 0, d], p)
-    residual = drawn.query - (X @ v.unsqueeze(-1)).squeeze(-1)
-    return task.noise + float((residual.square().sum(-1) / d + task.noise * v.square().sum(-1)).mean())
-
-
 def concentration(omega: float, features: int, length: int, draws: int = 2000, seed: int = 0) -> Tensor:
     """Samples of |p|^2, p = softmax(omega X x): how far the attention is from uniform (figure 20)."""
     generator = torch.Generator().manual_seed(seed)
     g = torch.randn(draws, length, generator=generator, dtype=torch.float64)
     r = torch.randn(draws, features, generator=generator, dtype=torch.float64).norm(dim=-1, keepdim=True)
     return torch.softmax(omega * r * g, -1).square().sum(-1)
-
-
-def gamma_of_minimum(problem: Problem, kind: str = "exp", draws: int = 2000) -> float:
-    """The gamma > 0 at which the pair (gamma, -gamma) with its best weights has the least exact loss."""
-    grid = np.linspace(0.01, 0.5 / math.sqrt(problem.features), 25)
-    losses = [best_mu([g, -g], problem, kind, draws)[1] for g in grid]
-    return float(grid[int(np.argmin(losses))])

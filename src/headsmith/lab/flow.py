@@ -21,7 +21,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headsmith.lab import approximate
 from headsmith.lab.approximate import Problem
 from headsmith.lab.exact import moments
 from headsmith.refusal import Refusal
@@ -148,11 +147,3 @@ def _exact_field(problem: Problem, heads: int):
         return float(value.detach()), -0.5 * slope.numpy()
 
     return field
-
-
-def follow_descent(omega0: Tensor, mu0: Tensor, problem: Problem, rate: float, steps: int) -> Flow:
-    """Gradient descent on the approximate loss as a `Flow`, time = 2 rate step."""
-    every = max(1, steps // 400)
-    times, omega, mu = approximate.descend(omega0, mu0, problem, rate, steps, every)
-    losses = approximate.loss(omega, mu, problem)
-    return Flow(2 * rate * times.double().numpy(), omega.numpy(), mu.numpy(), losses.numpy(), problem)

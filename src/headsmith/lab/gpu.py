@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ import torch
 from headsmith.lab.activations import activation
 from headsmith.lab.diagnose import diagnose
 from headsmith.lab.presets import recipe
-from headsmith.lab.runs import Run
-from headsmith.lab.tasks import isotropic
+from headsmith.lab.runs import Run, train
+from headsmith.lab.tasks import correlated, isotropic, multi_task
 from headsmith.lab.trainer import Trainer
 from headsmith.records import atomic_write
 
@@ -101,17 +102,43 @@ def summary(run: Run, seconds: float, prompts: int) -> dict[str, Any]:
             "final_kq": run.kq[-1, :4].tolist(), "final_ov": run.ov[-1, :4].tolist()}  # fmt: skip
 
 
+GOOD: list[dict[str, Any]] = [
+    *({"heads": h} for h in (1, 2, 4, 8)),
+    {"heads": 1, "activation": "linear"},
+    {"heads": 2, "task": correlated(0.5)},
+    {"heads": 3, "task": multi_task(), "rate": 5e-3, "init": "split"},
+    *(
+        {"heads": 2, "activation": kind, "init": "split"}
+        for kind in ("exp", "tanh", "affine:0.5", "affine:0.8", "affine:1", "square:0.5", "square:0.8", "square:1")
+    ),
+]
+
+
+def train_good(out: Path, device: str, seeds: int, steps: int | None) -> None:
+    """Train what the figures show at the preset `good`, and pack the records into lab.tar."""
+    for settings in GOOD:
+        start = time.perf_counter()
+        train(preset="good", seeds=seeds, device=device, steps=steps, out=out / "lab", **settings)
+        print(settings, f"{time.perf_counter() - start:.1f} s", flush=True)
+    with tarfile.open(out / "lab.tar", "w:gz") as archive:
+        archive.add(out / "lab", "lab")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run it all and write results.json after every part, so that an early end loses little."""
     parser = argparse.ArgumentParser(prog="python -m headsmith.lab.gpu", description=__doc__)
     parser.add_argument("--out", default="out/gpu", help="folder for results.json")
     parser.add_argument("--minutes", type=float, default=8.0, help="stop training after so many minutes in all")
     parser.add_argument("--seeds", type=int, default=32)
+    parser.add_argument("--good", action="store_true", help="train what the figures need at the preset good")
     parser.add_argument("--dry", action="store_true", help="tiny sizes, on the CPU if there is no GPU")
     options = parser.parse_args(argv)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu" and not options.dry:
         parser.error("torch sees no GPU here; use --dry to try the script on the CPU")
+    if options.good:
+        train_good(Path(options.out), device, 4, 20 if options.dry else None)
+        return 0
     begun = time.perf_counter()
     seeds, steps, timed = (2, 60, 5) if options.dry else (options.seeds, None, 2000)
     replicas = (2, 3) if options.dry else (32, 256)

@@ -7,10 +7,10 @@ back; asking after an interruption continues it, to the same last bit as if noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,7 @@ class Run:
 
     def __repr__(self) -> str:
         return (
-            f"Run({self.heads} heads, {self.task.features} features, length {self.task.length}, "
+            f"Run({self.heads} head{'s' * (self.heads > 1)}, {self.task.features} features, length {self.task.length}, "
             f"{self.activation.name}, {self.preset}: {int(self.steps[-1])} steps, seeds {list(self.seeds)})"
         )
 
@@ -132,68 +132,59 @@ def train(
         raise Refusal(f"heads={heads}: choose between 1 and 1024")
     if model not in ("full", "reduced"):
         raise Refusal(f"model={model!r}: choose full (Q, K, V, O) or reduced (omega, mu)")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise Refusal("device='cuda' was asked for, but torch sees no GPU here; use device='cpu'")
     kind = named_activation(activation)
     made = named_recipe(preset, init=init, steps=steps, rate=rate, batch=batch, schedule=schedule)
     chosen = seed_list(seeds)
     together = model == "reduced" or not device.startswith("cpu")
     groups = [chosen] if together else [[seed] for seed in chosen]
-    tick = _ticker(made.steps * len(groups), f"training {heads} heads ({preset})")
+    settings = {"task": asdict(task), "heads": heads, "activation": kind.name, "recipe": asdict(made)}
+    shared = {"kind": "lab", **settings, "model": model, "device": device.split(":")[0]}
     states, folders = [], []
-    for group in groups:
-        cls = ReducedTrainer if model == "reduced" else Trainer
-        trainer = cls(task, [heads] * len(group), group, made, kind, device)
-        record = None
-        if out is not None and not isinstance(task, Sampled):
-            settings = {"task": asdict(task), "heads": heads, "activation": kind.name, "recipe": asdict(made)}
-            config = {
-                "kind": "lab",
-                **settings,
-                "seeds": group,
-                "model": model,
-                "device": device.split(":")[0],
-            }
-            record = Record(out, config)
-            folders.append(record.folder)
-        _continue(trainer, record, tick)
-        states.append(trainer.state())
-    parts = {name: torch.cat([s[f"history.{name}"] for s in states], 1) for name in ("loss", "kq", "ov")}
-    return Run(
-        task,
-        heads,
-        kind,
-        made,
-        preset,
-        tuple(chosen),
-        states[0]["history.step"],
-        folders=tuple(folders),
-        **parts,
-    )
+    with _bar(made.steps * len(groups), f"training {heads} heads ({preset})") as tick:
+        for group in groups:
+            record = None
+            if out is not None and not isinstance(task, Sampled):
+                record = Record(out, {**shared, "seeds": group})
+                folders.append(record.folder)
+            cls = ReducedTrainer if model == "reduced" else Trainer
+            build = partial(cls, task, [heads] * len(group), group, made, kind, device)
+            states.append(_finish(build, record, tick))
+    steps_noted = states[0]["history.step"]
+    loss, kq, ov = (torch.cat([s[f"history.{name}"] for s in states], 1) for name in ("loss", "kq", "ov"))
+    return Run(task, heads, kind, made, preset, tuple(chosen), steps_noted, loss, kq, ov, tuple(folders))
 
 
-def _continue(trainer: Trainer, record: Record | None, tick: Callable[[int], None]) -> None:
-    """Run a trainer to its end, from its checkpoint if there is one."""
+def _finish(build: Callable[[], Trainer], record: Record | None, tick: Callable[[int], None]) -> dict[str, Tensor]:
+    """The final state of a trainer: read back if its record is done (on any machine), else run from its checkpoint."""
+    if record is not None and record.finished:
+        return record.load_tensors("checkpoint")
+    trainer = build()
     if record is None:
         trainer.run(watch=tick)
-        return
-    with suppress(FileNotFoundError):
-        trainer.restore(record.load_tensors("checkpoint"))
-    if not record.finished:
+    else:
+        with suppress(FileNotFoundError):
+            trainer.restore(record.load_tensors("checkpoint"))
         trainer.run(save=lambda: record.save_tensors("checkpoint", trainer.state()), watch=tick)
         record.mark_done()
+    return trainer.state()
 
 
-def _ticker(total: int, label: str) -> Callable[[int], None]:
+@contextmanager
+def _bar(total: int, label: str) -> Iterator[Callable[[int], None]]:
     """A function to be called with the step of the current group, which moves one bar over all groups."""
-    bar = iter(progress(100, label))
-    seen = {"last": 0, "done": 0, "shown": 0}
+    bar = progress(100, label)
+    last, done, shown = 0, 0, 0
 
     def tick(step: int) -> None:
-        seen["done"] += step - seen["last"] if step > seen["last"] else step
-        seen["last"] = step
-        while seen["shown"] <= 100 * seen["done"] / total:
+        nonlocal last, done, shown
+        done += step - last if step > last else step
+        last = step
+        while shown < 100 * done // total:
             next(bar, None)
-            seen["shown"] += 1
+            shown += 1
 
-    return tick
+    try:
+        yield tick
+    finally:
+        if isinstance(bar, Generator):
+            bar.close()

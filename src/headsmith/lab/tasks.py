@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -78,6 +79,11 @@ class Task:
             return torch.eye(self.features, dtype=torch.float64)
         return torch.tensor(self.covariance, dtype=torch.float64)
 
+    @property
+    def solved(self) -> bool:
+        """Whether the closed-form risks apply: Gaussian prompts of unit signal, the same noise everywhere."""
+        return self.weights == "independent"
+
     def prior(self, response: int = 0) -> Tensor:
         """The covariance of the weights of one response, in float64."""
         d = self.features
@@ -103,7 +109,7 @@ class Task:
         small = torch.empty(*shape, n * d + d + n, **options).normal_(generator=generator)
         query = small[..., n * d : n * d + d]
         if self.covariance is not None:
-            root = torch.linalg.cholesky(self.sigma).to(**options)
+            root = _root(self.covariance, dtype, torch.device(device))
             tokens[..., :d, :] = root @ tokens[..., :d, :]
             query = query @ root.T
         deviation, answer_noise = math.sqrt(self.noise), math.sqrt(self.noise)
@@ -122,12 +128,27 @@ class Task:
         d, n = self.features, self.responses
         if self.supports is None:
             return small[..., : n * d].unflatten(-1, (n, d)) / math.sqrt(d)
-        mask = small.new_zeros(n, d)
-        for i, support in enumerate(self.supports):
-            mask[i, list(support)] = 1 / math.sqrt(len(support)) if self.weights == "independent" else 1.0
+        mask = _mask(self.supports, d, self.weights == "independent", small.dtype, small.device)
         if self.weights == "shared":
             return small[..., :d].unsqueeze(-2) * mask / math.sqrt(d)
         return small[..., : n * d].unflatten(-1, (n, d)) * mask
+
+
+@lru_cache(maxsize=32)
+def _root(covariance: tuple[tuple[float, ...], ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The Cholesky factor of a covariance; kept, since a CUDA graph cannot fetch it anew."""
+    return torch.linalg.cholesky(torch.tensor(covariance, dtype=torch.float64)).to(dtype=dtype, device=device)
+
+
+@lru_cache(maxsize=32)
+def _mask(
+    supports: tuple[tuple[int, ...], ...], d: int, unit: bool, dtype: torch.dtype, device: torch.device
+) -> Tensor:
+    """(N, d): 1 on each support (1/sqrt|S| if the signal is to have unit variance), 0 off it."""
+    mask = torch.zeros(len(supports), d, dtype=dtype)
+    for i, support in enumerate(supports):
+        mask[i, list(support)] = 1 / math.sqrt(len(support)) if unit else 1.0
+    return mask.to(device)
 
 
 @dataclass(frozen=True)
@@ -135,6 +156,10 @@ class Sampled(Task):
     """A task whose prompts come from the user's own sampler; see `sampled`."""
 
     sampler: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]] = field(default=lambda *_: (None,) * 4, repr=False)  # type: ignore[assignment, return-value]
+
+    @property
+    def solved(self) -> bool:
+        return False
 
     def draw(self, *shape, length=None, generator=None, dtype=torch.float32, device="cpu"):  # type: ignore[override]
         count = math.prod(shape)

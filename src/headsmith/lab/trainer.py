@@ -23,6 +23,7 @@ from headsmith.lab.activations import Activation
 from headsmith.lab.presets import Recipe
 from headsmith.lab.step import Adam, Layout, initialise, loss_and_gradient
 from headsmith.lab.tasks import Task
+from headsmith.refusal import Refusal
 
 __all__ = ["Trainer", "log_steps", "one_thread"]
 
@@ -76,6 +77,8 @@ class Trainer:
         device: str = "cpu",
         rates: Sequence[float] | None = None,
     ) -> None:
+        if device.startswith("cuda") and not torch.cuda.is_available():
+            raise Refusal(f"device={device!r} was asked for, but torch sees no GPU here; use device='cpu'")
         self.task, self.recipe, self.activation, self.device = task, recipe, activation, torch.device(device)
         self.heads, self.seeds = tuple(heads), tuple(seeds)
         self.layout = Layout(max(heads), task.features, task.responses, len(seeds))
@@ -109,8 +112,8 @@ class Trainer:
         return self.layout.products(self.weights)
 
     def _relative(self, rates: Sequence[float] | None) -> Tensor | None:
-        """The relative rate of every parameter, or None when all replicas share one."""
-        if rates is None or len(set(rates)) == 1:
+        """The relative rate of every parameter, or None when all have the recipe's."""
+        if rates is None or set(rates) == {1.0}:
             return None
         one = torch.tensor(rates, device=self.device).repeat_interleave(self.layout.heads)
         return torch.cat([one.repeat_interleave(block.numel() // len(one)) for block in self.weights])

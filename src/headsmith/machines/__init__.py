@@ -1,7 +1,7 @@
 """Machines: the prompt carries the algorithm, the weights are frozen.
 
-    hs.machine.Solver(features, samples, eps)                        regressions from prompts
-    hs.machine.Attention(features, head_dim, tokens, domain, eps)    attention heads, linear layers, MLPs from prompts
+hs.machine.Solver(features, samples, eps)                        regressions from prompts
+hs.machine.Attention(features, head_dim, tokens, domain, eps)    attention heads, linear layers, MLPs from prompts
 """
 
 from headsmith.machines.attention import Attention

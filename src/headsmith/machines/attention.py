@@ -34,7 +34,7 @@ from headsmith.machines.reading import Reading
 from headsmith.machines.result import Result
 from headsmith.network import Attention as Softmax
 from headsmith.network import Network, Select
-from headsmith.proof.certificate import SLACK, Certificate
+from headsmith.proof.certificate import SLACK, Certificate, StaleCertificate
 from headsmith.proof.rounding import FORMATS
 from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
@@ -95,7 +95,18 @@ class Attention:
         self.terms = features + 5  # roundings of a score: the dot product, the key, the cast and the scale of a weight
         self.table = self._plan()
         self.network = self._build(self.table)
-        self.weight_hash = fingerprint(self.network)
+        self._proved = self.weight_hash
+
+    @property
+    def weight_hash(self) -> str:
+        """SHA-256 of the wiring and of every number that is not in the prompt, worked out anew each time."""
+        return fingerprint(self.network)
+
+    def proved_hash(self) -> str:
+        """The hash that the proofs speak of; raises StaleCertificate where a weight was changed since."""
+        if self.weight_hash != self._proved:
+            raise StaleCertificate("a weight of the machine was changed after the proof: build the machine again")
+        return self._proved
 
     @property
     def dtype(self) -> torch.dtype:
@@ -186,7 +197,7 @@ class Attention:
             f"{number(PRODUCTS * self.domain)}",
             (-self.domain, self.domain),
             self.dtype_name,
-            self.weight_hash,
+            self.proved_hash(),
         )
 
     def encode(self, program: HeadProgram, x: Tensor) -> Tensor:

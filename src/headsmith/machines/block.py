@@ -106,7 +106,7 @@ def copies(table: Head, **maps: Map) -> Copies:
 
 
 def gates(rows: Sequence[tuple[Line, Line, int]], one: int, width: int) -> Attention:
-    """target += value(x) sigmoid(score(x)) for each row (score, value, target): attend to yourself, or to a null token."""
+    """target += value(x) sigmoid(score(x)) for each row (score, value, target): yourself, or a null token."""
 
     def form(lines: Sequence[Line]) -> Sparse:
         terms = max(map(len, lines))

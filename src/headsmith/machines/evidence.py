@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from headsmith.functions import precision
 from headsmith.proof.rounding import gamma
+from headsmith.proof.spectrum import INFLATE, UNIT, least_eigenvalue
 from headsmith.reference.solvers import Floats, Problem
 
-UNIT = 2.0**-53
-INFLATE = 1 + 1e-10  # pays for evaluating sums of non-negative terms in float64
 TINY = 1e-290
 
 
@@ -34,7 +33,7 @@ TINY = 1e-290
 class Distance:
     """|w - w*|_inf <= bound; `rounding` is the part of it that evaluating the gradient in float64 costs.
 
-    `curvature` is the proved strong convexity, in units of the columns; `zeros` are proved zeros of w*.
+    `curvature` is the proved strong convexity in units of the columns, `zeros` are proved zeros of w*.
     """
 
     bound: float
@@ -49,30 +48,43 @@ def distance(problem: Problem, w: Floats) -> Distance:
     >>> distance(Problem.of("squared", [[1.0], [2.0]], [2.0, 4.0]), np.array([2.0])).bound < 1e-14
     True
     """
-    columns = np.sqrt((problem.X**2).mean(0))
-    columns[columns == 0] = 1.0
-    X, n = problem.X / columns, len(problem.y)
+    columns = units(problem)
+    X, n, threshold = problem.X / columns, len(problem.y), problem.l1 / columns
     slope, slip = _slopes(problem, w)
     gradient = X.T @ slope / n + problem.l2 * w / columns
     error = (gamma(n + 4, UNIT) * (np.abs(X).T @ np.abs(slope)) + np.abs(X).T @ slip) / n
     error = (error + gamma(4, UNIT) * np.abs(problem.l2 * w) / columns) * INFLATE + TINY
-    threshold = problem.l1 / columns
-    error = error + gamma(3, UNIT) * threshold
-    pull = np.abs(gradient + threshold * np.sign(w)) - np.where(w == 0, threshold, 0.0)
-    active = np.ones(len(w), bool)
     curvature = _Curvature(problem, X, problem.l2 / columns**2, w, slope, slip)
-    if not curvature.least() > 0 and problem.loss == "squared" and problem.l1.all() and not problem.l2.any():
-        active = ~(_screened(problem, X, threshold, columns * w, slope, slip) & (w == 0))
-        curvature = curvature.restricted(active)
-    if not active.any():
+    shown, pull = (_pull(gradient, slack, threshold, w) for slack in (0.0, error))
+    plain, whole, mu = curvature.radius(_norm(shown), _norm(pull))
+    zeros = np.zeros(len(w), bool)
+    if math.isfinite(whole):
+        zeros = (w == 0) & (np.abs(gradient) + error + curvature.couplings() * whole < threshold)
+    elif problem.loss == "squared" and problem.l1.all() and not problem.l2.any():
+        zeros = (w == 0) & _screened(problem, X, threshold, columns * w, slope, slip)
+    if zeros.all():
         return Distance(0.0, 0.0, math.inf, tuple(range(len(w))))
-    shown, hidden = np.maximum(pull, 0.0)[active], error[active]
-    whole, mu = curvature.radius(_norm(shown + hidden))
-    plain, _ = curvature.radius(_norm(shown))
-    least = float(columns[active].min())
-    return Distance(
-        whole / least * INFLATE, max(whole - plain, 0.0) / least, mu, tuple(np.flatnonzero(~active).tolist())
-    )
+    if zeros.any():
+        on = ~zeros
+        plain, whole, mu = curvature.restricted(on).radius(_norm(shown[on]), _norm(pull[on]))
+    least = float(columns[~zeros].min())
+    rounding = max(whole - plain, 0.0) / least if math.isfinite(whole) else 0.0
+    return Distance(whole / least * INFLATE, rounding, mu, tuple(np.flatnonzero(zeros).tolist()))
+
+
+def units(problem: Problem) -> Floats:
+    """The curvature of each coordinate, square root: rms of the column (half of it for the logistic loss) and l2."""
+    share = 0.25 if problem.loss == "logistic" else 1.0
+    columns = np.sqrt(share * (problem.X**2).mean(0) + problem.l2)
+    columns[columns == 0] = 1.0
+    return columns
+
+
+def _pull(gradient: Floats, error: Floats | float, threshold: Floats, w: Floats) -> Floats:
+    """|h_k| for the shortest h in the subdifferential, from above."""
+    on = np.abs(gradient + threshold * np.sign(w)) + error + gamma(3, UNIT) * threshold
+    off = np.maximum(np.abs(gradient) + error - threshold * (1 - gamma(4, UNIT)), 0.0)
+    return np.where(w == 0, off, on)
 
 
 def _slopes(problem: Problem, w: Floats) -> tuple[Floats, Floats]:
@@ -117,39 +129,31 @@ class _Curvature:
         size = np.abs(rows).T @ np.abs(rows) / n + np.diag(self.l2)
         return least_eigenvalue(rows.T @ rows / n + np.diag(self.l2), gamma(n + 10, UNIT) * size * INFLATE)
 
-    def radius(self, norm: float) -> tuple[float, float]:
-        """(rho, mu) with |C (w - w*)|_2 <= rho, C the columns, if the subgradient has this norm."""
+    def couplings(self) -> Floats:
+        """|H_k|_2 for each row of the Hessian of the squared loss, from above."""
+        size = np.abs(self.X.T @ self.X) / len(self.X) + np.diag(self.l2)
+        return _norms(size) + gamma(len(self.X) + 4, UNIT) * _norms(np.abs(self.X).T @ np.abs(self.X) / len(self.X))
+
+    def radius(self, plain: float, whole: float) -> tuple[float, float, float]:
+        """rho with |C (w - w*)|_2 <= rho, C the columns, for subgradients of these two norms; and mu."""
         mu = self.least()
         if not mu > 0:
-            return math.inf, 0.0
-        rho = norm / mu * INFLATE
-        if self.problem.loss == "logistic":
-            widest = float(_norms(self.X).max())
-            return (-math.log1p(-widest * rho) / widest * INFLATE if widest * rho < 0.5 else math.inf), mu
+            return math.inf, math.inf, 0.0
         if self.problem.loss == "huber":
+            rho = whole / mu * INFLATE
             for _ in range(30):
                 mu = self.least(rho)
-                if mu * rho > norm:
-                    return rho, mu
+                if not mu > 0 or mu * rho > whole:
+                    break
                 rho *= 1.5
-            return math.inf, 0.0
-        return rho, mu
-
-
-def least_eigenvalue(matrix: Floats, error: Floats) -> float:
-    """A proved lower bound of the least eigenvalue of every symmetric matrix within `error` of `matrix`, entrywise.
-
-    Ostrowski: with V the computed eigenvectors, lambda_min(V'HV) / lambda_max(V'V), both by Gershgorin's discs.
-    """
-    d = len(matrix)
-    V = np.linalg.eigh(matrix)[1]
-    size = np.abs(V)
-    turned = V.T @ (matrix @ V)
-    slip = (gamma(2 * d + 2, UNIT) * (size.T @ (np.abs(matrix) @ size)) + size.T @ (error @ size)).sum(1) * INFLATE
-    middle = turned.diagonal()
-    low = float((middle - (np.abs(turned).sum(1) - np.abs(middle)) - slip - 4 * UNIT * np.abs(turned).sum(1)).min())
-    gram = np.abs(V.T @ V).sum(1) + gamma(d + 1, UNIT) * (size.T @ size).sum(1)
-    return low / (float(gram.max()) * INFLATE) if low > 0 else low
+            return (plain / mu, rho, mu) if mu * rho > whole else (math.inf, math.inf, 0.0)
+        plain, whole = plain / mu * INFLATE, whole / mu * INFLATE
+        if self.problem.loss == "logistic":
+            widest = float(_norms(self.X).max())
+            if not widest * whole < 0.5:
+                return math.inf, math.inf, mu
+            plain, whole = (-math.log1p(-widest * rho) / widest * INFLATE for rho in (plain, whole))
+        return plain, whole, mu
 
 
 def _screened(

@@ -89,9 +89,9 @@ class Neurons:
         size = states.abs() @ a.abs().mT + bias.abs()
         reach = (states @ a.mT + bias).abs() + gamma(self.features + 1, 2.0**-53) * size
         if float(reach.max()) > self.domain:
-            at = int(reach.argmax())
+            at, most = int(reach.argmax()), float(reach.max())
             raise Refusal(
-                f"neuron {at % self.neurons} meets {float(reach.max()):.4g} at state {at // self.neurons}, beyond the domain "
+                f"neuron {at % self.neurons} meets {most:.4g} at state {at // self.neurons}, beyond its domain "
                 f"{self.domain:g}: build with a larger domain"
             )
         one = states.new_ones(len(states), 1)
@@ -142,7 +142,7 @@ def _crossings(head: Head, radius: float) -> np.ndarray:
 class Gradients:
     """f(w . x_i - y_i) x_i for all samples at once (algorithm-emulation Thm E.2, Cor E.2.1).
 
-    residual: the largest |w . x_i - y_i|; inputs: the largest |entry of x|. The leak to other samples is at most `leak`.
+    residual: the largest |w . x_i - y_i|; inputs: the largest |entry of x|. At most `leak` goes to other samples.
     `steps` asks for the printed table of that many steps, and `faults` keeps errors of the print: "sign", "constant".
     """
 
@@ -210,15 +210,16 @@ class Gradients:
     def __call__(self, X: Any, y: Any, w: Any) -> Result:
         """X (samples, features), y (samples,), w (features,) or one w a sample -> (samples, features)."""
         x, labels, weights = (torch.as_tensor(v, dtype=torch.float64) for v in (X, y, w))
-        weights = weights.expand(self.samples, self.features)
-        r = (x * weights).sum(-1) - labels
         if x.shape != (self.samples, self.features) or labels.shape != (self.samples,):
             raise Refusal(f"these patterns hold X ({self.samples}, {self.features}) and y ({self.samples},)")
-        if float(r.abs().max()) > self.residual or float(x.abs().max()) > self.inputs:
+        weights = weights.expand(self.samples, self.features)
+        r = (x * weights).sum(-1) - labels
+        slack = gamma(self.features + 2, 2.0**-53) * ((x * weights).abs().sum(-1) + labels.abs())
+        if float((r.abs() + slack).max()) > self.residual or float(x.abs().max()) > self.inputs:
             i = int(r.abs().argmax())
             raise Refusal(
-                f"sample {i} has the residual {float(r[i]):.4g} and |x| up to {float(x.abs().max()):.4g}; promised were "
-                f"{self.residual:g} and {self.inputs:g}"
+                f"sample {i} has the residual {float(r[i]):.4g}, and |x| goes up to {float(x.abs().max()):.4g}; "
+                f"promised were {self.residual:g} and {self.inputs:g}"
             )
         value = self.network(torch.cat([x, labels[:, None], weights], -1))
         error = math.inf if self.faults else (self.error + 2 * self.leak * self.most) * self.inputs
@@ -231,13 +232,14 @@ class Gradients:
         u = 2.0**-53
         slip = gamma(2 * self.features + self.samples + 6, u) * float(scores) + 4 * u * float(scores)
         count = self.samples * self.head.keys
-        rounding = (2 * math.expm1(2 * slip) + gamma(2 * count + 10, u)) * self.most * self.inputs
+        rounding = (2 * math.expm1(2 * slip) + gamma(2 * count + 24, u)) * self.most * self.inputs
         kind = "measured" if self.faults else "proved"
         return Certificate(
             error * SLACK,
             rounding * SLACK,
             kind,
-            f"|layer - f(w . x - y) x| <= bound in every entry, f = {self.part.target}, |w . x - y| <= {number(self.residual)}",
+            f"|layer - f(w . x - y) x| <= bound in every entry, f = {self.part.target}, "
+            f"|w . x - y| <= {number(self.residual)}",
             (-self.residual, self.residual),
             "float64",
             self.weight_hash,

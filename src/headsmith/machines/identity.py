@@ -5,7 +5,7 @@ theta + b_r and the query x, head r sees a_r (theta . x) + b_r, and if the value
 returns theta . x up to a small error. Which error depends on the anchors alone:
 
     smooth    L_r = r h, score -beta (z - L_r)^2. Sums of Gaussians over a lattice are almost exact (Poisson summation):
-              with kappa = beta h^2 the error is about (2 pi h / kappa) exp(-pi^2 / kappa), plus the ends of the lattice.
+              with kappa = beta h^2 the error is about (2 pi h / kappa) exp(-pi^2 / kappa), plus its ends.
     two-key   L = -A, A, score z/A L_r/A: A tanh(z/A), error at most |z|^3 / (3 A^2).
     printed   the same lattice with kappa -> infinity: the nearest anchor, error h/2 (algorithm-emulation Thm 4.2).
 

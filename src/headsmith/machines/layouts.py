@@ -41,8 +41,7 @@ def _attend(head_dim: int, scale: float = 1.0) -> Attention:
 class EveryToken:
     """Thm 4.1: H heads for each row of W_K, W_Q, W_V, their keys the n tokens, range [-radius, radius].
 
-    faults: which errors of the print to keep. With "ends" (or any other) the grid and its sharpness are the printed ones; without
-    any, H = 1 is a wide smooth lattice.
+    faults: which errors of the print to keep. Without any, H = 1 is a wide smooth lattice on the tokens.
 
     >>> EveryToken(features=3, head_dim=2, tokens=8, radius=1.0, heads=12).network.layers["read"].heads
     72
@@ -161,7 +160,7 @@ class Rows:
     @property
     def network(self) -> Network:
         d, n = self.features, self.tokens
-        # unstack: 3 n program tokens (k_j, 0), (q_j, 0), (v_j, 0), then n data tokens (x_j, 1); each reads one input token
+        # 3 n program tokens (k_j, 0), (q_j, 0), (v_j, 0), then n data tokens (x_j, 1); each reads one input token
         index = [[*range(d * part, d * part + d), -1] for part in (1, 2, 3, 0) for _ in range(n)]
         bias = torch.zeros(4 * n, d + 1, dtype=torch.float64)
         bias[3 * n :, d] = 1.0

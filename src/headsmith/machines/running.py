@@ -37,7 +37,7 @@ def check(vm: Attention, program: HeadProgram, x: Tensor) -> list[float]:
     """The largest sum of |theta_k x_k| + |bias| in K, Q and V; refuses an entry that leaves the domain, by name."""
     if program.features != x.shape[-1] or program.head_dim > vm.head_dim:
         raise Refusal(
-            f"a program of shape ({program.head_dim}, {program.features}) does not fit tokens of {x.shape[-1]} features "
+            f"a program of shape ({program.head_dim}, {program.features}) does not fit {x.shape[-1]} features "
             f"on a machine with heads of up to {vm.head_dim}"
         )
     wide, sizes = x.double(), []
@@ -45,10 +45,10 @@ def check(vm: Attention, program: HeadProgram, x: Tensor) -> list[float]:
         size = wide.abs() @ weight.abs().mT + bias.abs().unsqueeze(-2)
         z = (wide @ weight.mT + bias.unsqueeze(-2)).abs() + gamma(vm.terms, 2.0**-53) * size
         if float(z.max()) > vm.domain:
-            place = torch.unravel_index(z.argmax(), z.shape)
+            place, most = torch.unravel_index(z.argmax(), z.shape), float(z.max())
             raise Refusal(
-                f"{name}[{int(place[-1])}] of token {int(place[-2])} is {float(z.max()):.4g} in size, beyond the machine's domain "
-                f"{vm.domain:g}: build it with domain={number(float(z.max()) * 1.01)} or more, or scale the program"
+                f"{name}[{int(place[-1])}] of token {int(place[-2])} has size {most:.4g}, beyond the machine's "
+                f"domain {vm.domain:g}: build it with domain={number(most * 1.01)} or more, or scale the program"
             )
         sizes.append(float(size.max()) * INFLATE)
     return sizes
@@ -60,7 +60,7 @@ def entry_errors(vm: Attention, sizes: list[float]) -> list[tuple[float, float]]
 
 
 def head_error(vm: Attention, program: HeadProgram, bent: Tensor, sizes: list[float]) -> tuple[float, float]:
-    """(approximation, rounding) of the output, from what was read: the rule of `bounds`, once without and once with rounding."""
+    """(approximation, rounding) of the output, from what was read: the rule of `bounds`, without and with rounding."""
     k, q, v = bent.split(vm.head_dim, -1)
     v = v[..., : program.head_dim]
     entries = entry_errors(vm, sizes)
@@ -82,9 +82,9 @@ def run_chain(vm: Attention, stages: tuple[LinearProgram, ...], X: Any) -> Resul
     for stage in stages:
         x, error = run_stage(vm, stage, x, error)
     name = "mlp" if len(stages) > 1 else stages[0].name
-    bound = error.amax((0, 1)).tolist()
+    approximation, rounding = error.amax((0, 1)).tolist()
     statement = f"|machine - {name}| <= bound in every entry, for these inputs"
-    return Result(name, x.reshape(*lead, -1), certificate(vm, *bound, statement))
+    return Result(name, x.reshape(*lead, -1), certificate(vm, approximation, rounding, statement))
 
 
 def _tokens(vm: Attention, X: Any) -> Tensor:
@@ -126,7 +126,7 @@ def certificate(vm: Attention, approximation: float, rounding: float, statement:
         statement,
         (-vm.domain, vm.domain),
         vm.dtype_name,
-        vm.weight_hash,
+        vm.proved_hash(),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -16,17 +17,21 @@ import torch
 from torch import Tensor
 
 from headsmith.compiler.compiled import fingerprint
+from headsmith.compiler.plan import many
 from headsmith.compiler.requests import read_eps
+from headsmith.functions import parse
 from headsmith.machines.block import SATURATED, block, lattice, stream
 from headsmith.machines.evidence import Distance, distance
 from headsmith.machines.programs.regression import Regression
 from headsmith.machines.result import Result
 from headsmith.proof.certificate import Certificate
+from headsmith.proof.composition import exact, prove_part
+from headsmith.proof.statement import Part
 from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
 
 AIM = 1e-3  # the loop goes on until the certificate is this much better than what was asked for
-MOST = 20_000  # loops
+MOST = 10_000  # loops
 PATIENCE = 4  # checks without progress after which the loop has reached what float64 can do
 ASSUMES = ("IEEE round to nearest", "the data are exactly the numbers given")
 
@@ -59,12 +64,19 @@ class Solver(Shown):
         """SHA-256 over every number that is not in the prompt, and over the wiring."""
         return fingerprint(self.network)
 
+    @cached_property
+    def table_error(self) -> float:
+        """Proved error of the table, in exact arithmetic and in float64, for one step of the algorithm."""
+        part = Part("x", "z", parse("x"), (-self.reach, self.reach), (self.table,))
+        found = prove_part(part, "float64", 1e-15 * self.reach, (), exact(part.domain))
+        return found.approximation.bound + found.rounding.bound
+
     def encode(self, program: Regression) -> Tensor:
         """The prompt as tokens (1 + samples + 2 features, width): a state token, then one token per instruction."""
-        self._check_size(program)
+        self._check(program)
         instructions = program.instructions(self.reach)
         d, count = program.features, len(instructions["a"])
-        x = torch.zeros(self.tokens, self.network.layers["read"].width_in, dtype=torch.float64)
+        x = torch.zeros(self.tokens, self._at["bent"].stop, dtype=torch.float64)
         x[:, self._at["one"]] = 1.0
         for name in ("shift", "op", "step"):
             part = torch.from_numpy(instructions[name]).reshape(count, -1)
@@ -133,20 +145,32 @@ class Solver(Shown):
 
     def _refusal(self, run: _Run) -> Refusal:
         program, reached = run.program, run.best.bound / run.scale
-        asked = f"{program.name} within {number(self.eps)} cannot be certified: the condition number of these data is "
-        asked += number(program.condition)
-        if math.isinf(program.condition):
-            asked += ", so the minimiser may not be unique"
-        if math.isinf(reached):
-            return Refusal(f"{asked}, and {run.loops} loops prove nothing; a penalty l2 > 0 makes it finite")
-        return Refusal(f"{asked}, and {run.loops} loops prove {upper(reached)}; eps = {upper(1.01 * reached)} can be had")
+        asked = f"{program.name} within {number(self.eps)} cannot be certified"
+        if math.isfinite(reached):
+            return Refusal(
+                f"{asked}: the condition number of these data is {number(program.condition)}, and {run.loops} loops "
+                f"prove {upper(reached)}; eps = {upper(1.01 * reached)} can be had"
+            )
+        if program.problem.loss == "huber":
+            residual = np.abs(program.problem.X @ run.weights - program.problem.y)
+            inside = int((residual < program.problem.delta).sum())
+            asked += (
+                f": {inside} of {program.samples} residuals are inside delta, too few to tell where the minimiser is"
+            )
+            return Refusal(f"{asked}; take a larger delta")
+        return Refusal(f"{asked}: {run.loops} loops are not enough at condition number {number(program.condition)}")
 
-    def _check_size(self, program: Regression) -> None:
+    def _check(self, program: Regression) -> None:
         n, d = program.samples, program.features
         if n > self.samples or d > self.features:
             raise Refusal(
                 f"{n} samples of {d} features are more than the {self.samples} x {self.features} that this solver was "
                 "built for: build a larger one"
+            )
+        if math.isinf(program.condition) and not program.problem.l1.all():
+            raise Refusal(
+                f"{program.name} has no unique minimiser: the condition number of these data is infinite (fewer "
+                "samples than features, or columns that depend on each other); a ridge penalty makes it finite"
             )
         if program.problem.loss != "squared":
             return
@@ -162,10 +186,15 @@ class Solver(Shown):
         return f"Solver for {self.samples} samples of {self.features} features"
 
     def rows(self) -> list[tuple[str, str]]:
-        cost = self.network.cost()
+        cost, error = self.network.cost(), self.table_error
         return [
             ("prompt", f"{self.tokens} tokens of {len(self.network.features)} numbers"),
-            ("frozen", f"{cost.parameters} numbers, a table of {self.table.keys} keys for |z| <= {number(self.reach)}"),
+            ("frozen", f"{cost.parameters} numbers in {cost.layers} layers"),
+            (
+                "table",
+                f"{self.table.keys} keys return z within {upper(error)} for |z| <= {number(self.reach)}, certified",
+            ),
+            ("printed rule", f"{many(4 * self.reach / error + 1, 'key')} for that"),
             ("promise", f"eps = {number(self.eps)} relative to max(1, |w|), proved for each prompt or refused"),
             ("weights", self.weight_hash),
         ]
@@ -195,4 +224,6 @@ class _Run:
         self._idle = 0 if found.bound < 0.7 * self.best.bound else self._idle + (move < 1e-9)
         if found.bound < self.best.bound:
             self.best, self.weights = found, weights
-        self.done = self.best.bound <= AIM * self.eps * self.scale or self._idle >= PATIENCE
+        near = self.best.bound <= AIM * self.eps * float(np.abs(self.weights).max())
+        hopeless = loop > MOST // 5 and math.isinf(self.best.bound)
+        self.done = near or hopeless or self._idle >= PATIENCE

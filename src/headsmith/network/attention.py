@@ -163,9 +163,7 @@ class Attention(Layer):
         if self.reach != "none":
             key = tap("attn.hook_k", self.key(x), -2)
             values.append(tap("attn.hook_v", self.value(x), -2))
-            scores.append(
-                torch.einsum("...i,...i->...", query, key).unsqueeze(-1) if near else query @ key.mT
-            )
+            scores.append(_dot(query, key).unsqueeze(-1) if near else query @ key.mT)
         if self.memory is not None:
             per_head = self.memory.dim() == 3
             key = (self.key.each if per_head else self.key)(self.memory)
@@ -316,3 +314,13 @@ class Attention(Layer):
         tail = ", residual" if self.residual else ""
         plural = "s" if self.heads > 1 else ""
         return f"{self.heads} head{plural} of {self.query.rows}, {self.weights}, sees {visible}{memory}{tail}"
+
+
+def _dot(query: Tensor, key: Tensor) -> Tensor:
+    """sum_i query_i key_i token by token, left to right: short vectors, so slices beat a batched product."""
+    if query.shape[-1] > 4:
+        return torch.einsum("...i,...i->...", query, key)
+    total = query[..., 0] * key[..., 0]
+    for i in range(1, query.shape[-1]):
+        total = total + query[..., i] * key[..., i]
+    return total

@@ -4,7 +4,8 @@ Paper (In-Context Algorithm Emulation, Thm 3.1): the *Linear* in front of the at
 copy j holding slope_j k(x_c) as its key and level_j v(x_c) as its value, and a constant C keeps each query inside its
 own block.  Here, in the limit C -> infinity, where each block is a softmax of its own:
 
-    out_c = (x_c +) sum_h output_h( sum_j p_j level_hj v_h(x_c) ),  p = softmax_j(slope_hj q_h(x_c) . k_h(x_c) + offset_hj)
+    out_c = (x_c +) sum_h output_h( sum_j p_j level_hj v_h(x_c) ),
+    p = softmax_j(slope_hj q_h(x_c) . k_h(x_c) + offset_hj).
 
 The score is a product of two parts of the token (a weight and a datum, say), and so is what comes out: that is how
 attention multiplies. The grid is stored once; `dense()` writes the copies out as tokens, with a table of who sees whom.
@@ -117,16 +118,16 @@ class Copies(Layer):
         write[:, : self.width_out] = output
         owner = torch.arange(tokens).repeat_interleave(count)
         copy = Affine(Dense(spread.repeat(tokens, 1, 1)), bias.repeat(tokens, 1), owner.tolist())
-        attend = Attention(
-            *map(Dense, maps), Dense(write), visible=owner[:, None] == owner, residual=self.residual
-        )
+        asks, keys, values = map(Dense, maps)
+        seen = owner[:, None] == owner
+        attend = Attention(asks, keys, values, Dense(write), visible=seen, residual=self.residual)
         keep = torch.eye(write.shape[1], dtype=torch.float64)[: self.width_out]
         return [copy, attend, Affine(Dense(keep), None, range(0, tokens * count, count))]
 
     def rotated(self, before: Tensor | None, after: Tensor | None) -> Copies:
-        maps = [m.between(before, None) for m in (self.query, self.key, self.value)]
-        grid = (self.slopes, self.offsets, self.levels)
-        return Copies(*maps, self.output.between(None, after), *grid, residual=self.residual)
+        query, key, value = (m.between(before, None) for m in (self.query, self.key, self.value))
+        output = self.output.between(None, after)
+        return Copies(query, key, value, output, self.slopes, self.offsets, self.levels, self.residual)
 
     def flops(self, tokens: int, width: int) -> int:
         maps = sum(m.flops() for m in (self.query, self.key, self.value, self.output))

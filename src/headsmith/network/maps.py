@@ -73,7 +73,9 @@ class Map(nn.Module):
     def onto(self, base: Tensor | None, x: Tensor) -> Tensor:
         weight = self.dense()
         matrix = weight.mT if self.heads is None else weight.mT.flatten(0, 1)
-        return x @ matrix if base is None else base + x @ matrix
+        rows = x.reshape(-1, x.shape[-1]) @ matrix  # one product: heads-first values are no contiguous batch
+        y = rows.reshape(*x.shape[:-1], matrix.shape[-1])
+        return y if base is None else base + y
 
     def between(self, before: Tensor | None, after: Tensor | None) -> Dense:
         """after^T W before: the same map once its input is written as x before, its output as y after."""

@@ -16,6 +16,7 @@ from torch import Tensor
 from headsmith.refusal import Refusal
 
 FAR = 2**40
+FEW = 2  # keys: in layers of many such heads (gates), softmax is ten times faster along the first axis than the last
 BANDS = {"all": (-FAR, FAR), "causal": (0, FAR), "strict": (1, FAR), "self": (0, 0), "none": (1, 0)}
 WEIGHTS = ("softmax", "relu", "hardmax")
 
@@ -69,7 +70,9 @@ def weigh(scores: Tensor, visible: Tensor | None, weights: str, sighted: bool) -
     relu     max(s_j, 0) / number of visible keys
     hardmax  uniform over the maximisers
     """
-    if weights == "softmax":
+    if weights == "softmax" and scores.shape[-1] <= FEW < scores.shape[0]:
+        pattern = torch.softmax(scores.movedim(-1, 0), 0).movedim(0, -1)
+    elif weights == "softmax":
         pattern = torch.softmax(scores, -1)
     elif weights == "relu":
         count = scores.shape[-1] if visible is None else visible.sum(-1, keepdim=True).clamp(min=1)

@@ -7,10 +7,18 @@ nothing is loaded before someone asks for it.
 
 from importlib import import_module
 
-EXPERIMENTS: tuple[str, ...] = ("ours.anchors", "ours.float32")
+EXPERIMENTS: tuple[str, ...] = (
+    "ours.anchors",
+    "ours.float32",
+    "emulation.section_5_1",
+    "emulation.table_1",
+    "emulation.tables_2_3",
+    "emulation.table_4",
+    "universality.figure_2",
+)
 """Modules of this folder that register experiments."""
 
-ERRATA: tuple[str, ...] = ("scalar_errata",)
+ERRATA: tuple[str, ...] = ("scalar_errata", "emulation.errata_machines")
 """Modules of this folder that register errata."""
 
 

@@ -96,14 +96,14 @@ class Errata:
 
 
 def errata_table(findings: list[Finding]) -> Table:
-    """One row per erratum: what was printed and what it measures, the repair and what that measures."""
-    columns = ("erratum", "as printed", "gives", "repaired", "gives", "verdict")
-    rows = []
+    """Two rows per erratum: what was printed and what it measures, the repair and what that measures."""
+    columns = ("erratum", "", "what it says", "what it gives", "verdict")
+    rows: list[tuple[Any, ...]] = []
     for f in findings:
         e = f.erratum
-        name = f"{e.paper} {e.item}\n{e.where}"
         verdict = "confirmed" if f.confirmed else "not confirmed"
-        rows.append((name, e.printed, f.printed_measurement, e.repair, f.repaired_measurement, verdict))
+        rows.append((f"{e.paper}\n{e.item}", "printed", e.printed, f.printed_measurement, verdict))
+        rows.append((e.where, "repaired", e.repair, f.repaired_measurement, ""))
     return Table("Errata", columns, rows)
 
 

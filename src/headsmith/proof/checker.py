@@ -53,7 +53,8 @@ def read(data: bytes) -> Verdict:
     bare, kind, proof = {k: v for k, v in manifest.items() if k != "hash"}, manifest["kind"], manifest["certificate"]
     stated = sha256(canonical(bare).encode()).hexdigest()
     need([text, stated] == [canonical(manifest), manifest["hash"]], "the manifest was altered: its hash differs")
-    need(kind == "formula", f"the file holds a {kind}, no formula: this checker cannot repeat its proof", 2)
+    known = kind == "formula" and proof["kind"] == "proved"
+    need(known, f"the file holds a {proof['kind']} {kind}: this checker repeats proofs of formulas", 2)
     whole, used = canonical(manifest["network"]).encode(), {t["dtype"] for t in tensors.values()}
     for name, t in sorted(tensors.items()):
         whole += f"{name}|{DTYPES[t['dtype']][0]}|{list(t['shape'])}|".encode() + bytes(t["data"])
@@ -65,7 +66,7 @@ def read(data: bytes) -> Verdict:
 
 def prove(target: Any, proof: Any, heads: Any, bias: Any, out: str, u: float, tiny: float) -> Verdict:
     """Every part by cells, errors carried from part to part, the formula put together from the parts' targets."""
-    a_said, r_said, bound, finished = *(real(proof[key]) for key in ("approximation", "rounding", "bound")), set()
+    (a_said, r_said, bound), done, into = (real(proof[k]) for k in ("approximation", "rounding", "bound")), set(), {}
     state: dict[str, Any] = {proof["proof"][0]["input"]: (0.0, 0.0, [real(x) for x in proof["domain"]], ["var", "x"])}
     for part in proof["proof"]:
         source, name, tree, own = part["input"], part["output"], part["target"], real(part["bias"])
@@ -73,8 +74,8 @@ def prove(target: Any, proof: Any, heads: Any, bias: Any, out: str, u: float, ti
         (lo, hi), cells, slips, roots = (list(map(real, part[k])) for k in ("domain", "cells", "rounding", "removable"))
         a_in, r_in, (low, high), inner = state[source]
         room, bias[name] = up(arb(a_in) + r_in) if a_in or r_in else 0.0, bias[name] - own
-        finished.add(source)
-        need(name not in finished and lo <= low - room and high + room <= hi, f"{source} can leave its heads' domain")
+        done, into[name] = done | {source}, into.get(name, 0) + len(mine)  # how many heads were added up so far
+        need(name not in done and lo <= low - room and high + room <= hi, f"{source} can leave its heads' domain")
         need(all([x[0], x[-1]] == [lo, hi] and sorted(set(x)) == x for x in (cells, slips)), "cells leave gaps")
         goal = a_said, slope if room else math.inf
         found = [cell_error(mine, own, tree, roots, ends, goal) for ends in pairwise(cells)]
@@ -84,15 +85,14 @@ def prove(target: Any, proof: Any, heads: Any, bias: Any, out: str, u: float, ti
         span, said = [min(f[1] for f in found), max(f[2] for f in found)], substitute(tree, inner)
         if name in state:
             a0, r0, span0, said0 = state[name]
-            size = sum(max(map(abs, s)) + e for s, e in ((span0, a0 + r0), (span, a + r)))
-            a, r = up(arb(a0) + a), up(arb(r0) + r + arb(u) * (size + r0 + r) * 1.01)
+            size = sum(max(map(abs, s)) + e for s, e in ((span0, a0 + r0), (span, a + r))) + abs(own)
+            a, r = up(arb(a0) + a), up(arb(r0) + r + arb(u) * into[name] * (size + r0 + r) * 1.0001)
             span, said = [span0[0] + span[0], span0[1] + span[1]], ["+", said0, said]
         state[name] = (a, r, span, said)
     need(not heads and not any(bias[name] for name in state), "some heads are not covered by the proof")
     a, r, _, said = state[out]
     need(terms(said) == terms(substitute(target, ["var", "x"])), "the proof is about another formula")
-    small = a <= a_said and r <= r_said and a_said + r_said <= bound
-    need(small, f"false: what can be proved is {a:.3e} approximation and {r:.3e} rounding")
+    need(a <= a_said and r <= r_said and a_said + r_said <= bound, f"false: {a:.3e} + {r:.3e} is what can be proved")
     return Verdict(0, "proved again from the stored weights", bound)
 
 def wires(network: Any, numbers: Any) -> tuple[dict[tuple[str, str], Any], dict[str, float], str]:
@@ -132,7 +132,6 @@ def wires(network: Any, numbers: Any) -> tuple[dict[tuple[str, str], Any], dict[
     usual = {**lift, "name": "read", "map": {"kind": "select", "features": n, "index": [end]}, "bias": None}
     need(last == usual, "the network is wired oddly")
     return found, dict(zip(names, bias, strict=True)), names[end]
-
 def series_of(keys: Any, c: float, h: float) -> tuple[list[arb], arb]:
     """phi = w + N/Z on [c-h, c+h] as a polynomial in y = (z-c)/h, and a bound of the rest: any m, w, top, q will do."""
     scores = [k[0] * c + k[1] for k in keys]
@@ -149,17 +148,19 @@ def series_of(keys: Any, c: float, h: float) -> tuple[list[arb], arb]:
     q = [*(arb_series(N[: K + 1], K + 1) / arb_series(Z, K + 1)).coeffs(), *[arb(0)] * K][: K + 1]
     left = total((arb_poly(N[: K + 1]) - arb_poly(q) * arb_poly(Z)).coeffs())  # Z >= Z0 exp(-|Z1|/Z0) is Jensen's
     return [q[0] + w, *q[1:]], (tail_n + tail_z * total(q) + left) / Z[0] * (abs(Z[1]) / Z[0]).exp()
-
 def cell_error(heads: Any, bias: float, tree: Any, roots: Any, ends: Any, goal: Any, deep: int = 16) -> Any:
     """(sup |heads - f|, inf f, sup f, sup |f'|) over [a, b]; bisected where one cell does not meet the goal."""
     (c, h), series = middle(*ends), [series_of(keys, *middle(*ends)) for keys in heads]
     phi, rest = [sum(x, arb(0)) for x in zip(*(q for q, _ in series), strict=True)], sum((r for _, r in series), arb(0))
-    worst, low, high, steepest = 0.0, math.inf, -math.inf, 0.0
-    for f, r, derivative in branches(tree, roots, c, h):
+    worst, low, high, steepest, found = 0.0, math.inf, -math.inf, 0.0, branches(tree, roots, c, h)
+    for f, r, derivative in found:
         error = arb_poly(phi) + bias - arb_poly(f)  # at most its largest value at the nodes / cos: Ehlich and Zeller
-        worst = max(worst, up(arb(max(up(abs(error(y))) for y in NODES)) / COSINE + rest + r))
+        values, slack = [abs(error(y)) for y in NODES], rest + r
+        worst = max(worst, up(arb(max(map(up, values))) / COSINE + slack))
         low, high = min(low, -up(total(f[1:]) + r - f[0])), max(high, up(total(f[1:]) + r + f[0]))
-        steepest = max(steepest, up(abs(derivative) / h))
+        steepest, sure = max(steepest, up(abs(derivative) / h)), max(-up(slack - x) for x in values)
+        need(len(found) > 1 or sure <= goal[0], f"false: the error exceeds {goal[0]:.3e} near {c:.6g}")
+        need(len(found) > 1 or not abs(f[1]) / h > goal[1], f"false: {goal[1]:g} is no Lipschitz constant")
     if (worst <= goal[0] and steepest <= goal[1]) or not deep or not ends[0] < c < ends[1]:
         return worst, low, high, steepest
     x, y = (cell_error(heads, bias, tree, roots, half, goal, deep - 1) for half in ((ends[0], c), (c, ends[1])))
@@ -178,8 +179,7 @@ def branches(tree: Any, roots: list[float], c: float, h: float) -> list[tuple[li
     if found:
         return min(found)[2]
     hull = reduce(arb.union, (ball for (ball,) in follow(tree, [arb(c, h)])))
-    if not hull.is_finite():
-        hull = arb(0, math.inf)  # will be bisected
+    hull = hull if hull.is_finite() else arb(0, math.inf)  # which will be bisected
     return [([arb(hull.mid())] + [arb(0)] * K, arb(hull.rad()), arb(math.inf))]
 def follow(tree: Any, x: list[Any]) -> list[list[Any]]:
     """The tree on these lanes (wide: over the cell, point: at c, root: at a 0/0), for each choice of open branches."""
@@ -263,7 +263,7 @@ def slip(keys: Any, a: float, b: float, u: float, tiny: float) -> tuple[float, f
                for q, j in zip(p, keys, strict=True)) for k in keys]
     weights = (sum(map(math.prod, zip(p, alpha, gap, strict=True))) + 2 * flush * max(size)) / (1 - moved)
     share = [x * (1 + y) / (1 - moved) for x, y in zip(p, alpha, strict=True)]
-    normal = (any_order(share, u) + 2.0001 * u) / (1 - any_order(share, u))
+    normal = (t + 2.0001 * u) / (1 - t) if (t := any_order(share, u)) < 0.5 else 1e300
     parts = [x * y * (1 + normal) for x, y in zip(share, size, strict=True)]
     added = any_order(parts, u) + u * sum(parts) + 2 * (n * tiny + flush) * max(1.0, *size)
     itself = 3.0001 * u * sum(x for x, k in zip(parts, keys, strict=True) if k[3] != 0)

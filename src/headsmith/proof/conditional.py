@@ -22,6 +22,7 @@ from headsmith.proof.approximation import Unprovable, cell
 from headsmith.proof.cells import ORDER, head_series, up
 from headsmith.proof.rounding import FORMATS, prove_rounding
 from headsmith.proof.statement import Part
+from headsmith.records.shown import number, upper
 from headsmith.refusal import Refusal
 
 SAMPLES = 10_000_000
@@ -40,20 +41,22 @@ def prove_from_samples(part: Part, f: Function, eps: float, slope: float, curvat
             f"the constants call for {sum(counts):.1e} samples, more than {SAMPLES:.0e}: give a larger eps"
             + (", or derivative_bounds=(L1, L2), which is cheaper" if curvature is None else "")
         )
-    worst = 0.0
+    worst, steepest, sharpest = 0.0, (0.0, 0.0), (0.0, 0.0)
     for (a, b, p, rest), count in zip(cells, counts, strict=True):
         z = np.linspace(a, b, count + 1)
         values, step = f(z), float(np.diff(z).max())
-        _contradicted(z, values, step, slope, curvature)
+        steepest = max(steepest, _seen(z, values, step, 1))
+        sharpest = max(sharpest, _seen(z, values, step, 2))
         between = (p[0] + slope) * step / 2 if curvature is None else (p[1] + curvature) * step * step / 8
         noise = CALLABLE_ULPS * 2.0**-52 * float(np.abs(values).max())
         worst = max(worst, float(np.abs(part(z) - values).max()) + between + 2 * rest + noise)
+    _contradicted(steepest, sharpest, slope, curvature)
     return (worst + rounding) * (1 + 1e-9)
 
 
 def _resolved(part: Part, goal: float) -> list[tuple[float, float]]:
     """Cells on which the head is a polynomial up to `goal`."""
-    waiting, done = list(pairwise(np.linspace(*part.domain, 9).tolist())), []
+    waiting, done = list(pairwise(np.unique(np.linspace(*part.domain, 9)).tolist())), []
     while waiting:
         a, b = waiting.pop()
         if _polynomial(part, a, b)[1] <= goal:
@@ -85,20 +88,23 @@ def _count(width: float, p: tuple[float, float], eps: float, slope: float, curva
     return math.ceil(min(width * math.sqrt((p[1] + curvature) / (0.32 * eps)), 1e12)) + 2
 
 
-def _contradicted(z: np.ndarray, values: np.ndarray, step: float, slope: float, curvature: float | None) -> None:
-    noise = 16 * 2.0**-52 * (float(np.abs(values).max()) + slope * float(np.abs(z).max()))
-    rises = np.abs(np.diff(values))
-    k = int(rises.argmax())
-    if rises[k] > slope * step + noise:
+def _seen(z: np.ndarray, values: np.ndarray, step: float, order: int) -> tuple[float, float]:
+    """(the least |f'| or |f''| that would explain these samples, where)."""
+    differences = np.abs(np.diff(values, order))
+    k = int(differences.argmax())
+    noise = 16 * 2.0**-52 * 4 ** (order - 1) * (float(np.abs(values).max()) + float(differences[k]) / step * float(np.abs(z).max()))
+    return max(0.0, float(differences[k]) - noise) / step**order, float(z[k])
+
+
+def _contradicted(steepest: tuple[float, float], sharpest: tuple[float, float], slope: float, curvature: float | None) -> None:
+    """Refuse constants that the samples disprove, naming what all of them allow."""
+    if steepest[0] > slope:
         raise Refusal(
-            f"the function rises with slope {rises[k] / step:.6g} near {z[k]:.6g}, so {slope:g} is no Lipschitz constant; "
-            f"give at least {rises[k] / step:.3g}"
+            f"the function rises with slope {number(steepest[0], 6)} near {number(steepest[1], 6)}, so {slope:g} is no "
+            f"Lipschitz constant; give at least {upper(steepest[0], 3)}"
         )
-    if curvature is not None and len(z) > 2:
-        bends = np.abs(np.diff(values, 2))
-        k = int(bends.argmax())
-        if bends[k] > curvature * step * step + 4 * noise:
-            raise Refusal(
-                f"the function bends with f'' = {bends[k] / step**2:.6g} near {z[k]:.6g}, more than {curvature:g}; "
-                f"give at least {bends[k] / step**2:.3g}"
-            )
+    if curvature is not None and sharpest[0] > curvature:
+        raise Refusal(
+            f"the function bends with f'' = {number(sharpest[0], 6)} near {number(sharpest[1], 6)}, more than {curvature:g}; "
+            f"give at least {upper(sharpest[0], 3)}"
+        )

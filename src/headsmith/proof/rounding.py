@@ -155,7 +155,7 @@ def prove_rounding(
             heapq.heappush(heap, (-part_rounding(part, c, h, fmt, terms, reach), a, b))
             cells += 1
 
-        for a, b in pairwise(np.linspace(lo, hi, 9).tolist()):
+        for a, b in pairwise(np.unique(np.linspace(lo, hi, 9)).tolist()):
             push(a, b)
         while -heap[0][0] > max(goal, 1.5 * low) and cells < most and low < math.inf:
             _, a, b = heapq.heappop(heap)

@@ -2,19 +2,22 @@
 
     phi(x) = sum V_{i1..id} w_i1(x1) ... w_id(xd),   w = the softmax weights of each axis
 
-On a product cell, E = phi - f is interpolated at the (n+1)^d first-kind Chebyshev nodes, where it is known in balls, and
+On a product cell, E = phi - f is interpolated at the (n+1)^d first-kind Chebyshev nodes, where it is known in balls,
+and
 
     sup|E| <= sup|I E| + |E - I E|,      |E - I E| <= sum_k Lam^(k-1) r_k,      Lam = 1 + (2/pi) ln(n+1),
 
 one axis at a time (Lam bounds the norm of interpolation). Only *pure* derivatives enter:
 
-* f: r_k = sup|d^(n+1) f / dx_k^(n+1)| s^(n+1) / ((n+1)! 2^n), from a power series in x_k with the other variables as balls;
-* phi: with slopes of spread A and variance Var_p(x) under the softmax weights, |Z(x+iy)| >= Z(x) max(cos(yA/2), 1 - y^2 Var/2),
+* f: r_k = sup|d^(n+1) f / dx_k^(n+1)| s^(n+1) / ((n+1)! 2^n), from a power series in x_k with the other variables
+  as balls;
+* phi: with slopes of spread A and variance Var_p(x) under the softmax weights,
+  |Z(x+iy)| >= Z(x) max(cos(yA/2), 1 - y^2 Var/2),
   so the weights sum to at most 1/chi in absolute value on a Bernstein ellipse, phi is analytic there, and interpolation
   errs by at most 4 rho^-n / ((rho-1) chi) times half the range of the values.
 
-I E is a polynomial with known Chebyshev coefficients; it is bounded by sampling it on M nodes an axis and dividing by
-cos(n pi/2M)^d (Ehlich and Zeller). No multivariate Taylor series are needed.
+I E is a polynomial with known Chebyshev coefficients; it is bounded by sampling it on M nodes an axis and dividing
+by cos(n pi/2M)^d (Ehlich and Zeller). No multivariate Taylor series are needed.
 """
 
 from __future__ import annotations
@@ -22,26 +25,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import product
 from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat, arb_series
 from numpy.typing import NDArray
 
-from headsmith.functions import Expression, Unresolved, precision, series
-from headsmith.functions.enclosures import OPERATIONS, leaf, raised
-from headsmith.functions.jets import PAIRS, PLAIN
+from headsmith.functions import Expression, Unresolved, precision
+from headsmith.functions.several import on_grid, pure_series
 from headsmith.proof.approximation import Unprovable, cell
-from headsmith.proof.cells import down, up
+from headsmith.proof.cells import up
+from headsmith.proof.chebyshev import angles, chebyshev_nodes, interpolant_bound, lebesgue
 
 Floats = NDArray[np.float64]
 Box = Sequence[tuple[float, float]]
 
 DEGREE = {1: 16, 2: 14, 3: 11, 4: 9}
 NODES = 3_000_000  # ball samples of one proof
-FINE = {1: 4096, 2: 150_000, 3: 400_000, 4: 1_500_000}  # floating-point samples of one cell
 RADII = (1.3, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0, 12.0, 20.0, 40.0, 100.0)
 
 
@@ -55,7 +55,7 @@ class Axis:
     def __len__(self) -> int:
         return len(self.slopes)
 
-    def weights(self, x: Floats) -> Floats:
+    def weights(self, x: Any) -> Floats:
         """(points, P) in float64, for planning."""
         scores = np.asarray(x)[..., None] * self.slopes + self.offsets
         scores = np.exp(scores - scores.max(-1, keepdims=True))
@@ -100,10 +100,12 @@ class TensorProof:
     cells: tuple[tuple[tuple[float, float], ...], ...]
 
 
-def prove_tensor(head: TensorHead, targets: Sequence[Expression], names: Sequence[str], box: Box, goal: float) -> TensorProof:
+def prove_tensor(
+    head: TensorHead, targets: Sequence[Expression], names: Sequence[str], box: Box, goal: float
+) -> TensorProof:
     """The proved largest error of all components, its interpolation part under `goal`."""
     degree = DEGREE[len(box)]
-    proof = _Proof(head, targets, tuple(names), degree, goal)
+    proof = Interpolation(head, targets, tuple(names), degree, goal)
     with precision(128, degree + 3):
         cells = proof.cells(tuple((float(lo), float(hi)) for lo, hi in box))
         bound, least, witness = 0.0, 0.0, tuple(lo for lo, _ in box)
@@ -115,12 +117,14 @@ def prove_tensor(head: TensorHead, targets: Sequence[Expression], names: Sequenc
     return TensorProof(math.nextafter(bound, math.inf), least, witness, tuple(edges for edges, _ in cells))
 
 
-class _Proof:
+class Interpolation:
+    """One proof in the making: cells, their remainders, and E at their nodes."""
+
     def __init__(
         self, head: TensorHead, targets: Sequence[Expression], names: tuple[str, ...], degree: int, goal: float
     ) -> None:
         self.head, self.targets, self.names, self.degree, self.goal = head, targets, names, degree, goal
-        self.lebesgue = (1 + 2 / math.pi * math.log(degree + 1)) * (1 + 1e-12)
+        self.lebesgue = lebesgue(degree)
         flat = head.values.reshape(-1, head.components)
         self.half_range = float((flat.max(0) - flat.min(0)).max()) / 2 * (1 + 1e-15)
         self.spills: dict[tuple[int, float, float], float] = {}
@@ -186,9 +190,10 @@ class _Proof:
         top = max(interpolant_bound(values, self.degree, 3e-3 * self.goal) for values in samples)
         flat = np.abs(samples).max(0)
         at = np.unravel_index(int(flat.argmax()), flat.shape)
-        nodes = _angles(self.degree + 1)
+        nodes = angles(self.degree + 1)
         place = tuple(
-            float(min(max((a + b) / 2 + (b - a) / 2 * math.cos(nodes[i]), a), b)) for i, (a, b) in zip(at, edges, strict=True)
+            float(min(max((a + b) / 2 + (b - a) / 2 * math.cos(nodes[i]), a), b))
+            for i, (a, b) in zip(at, edges, strict=True)
         )
         noise = slack * self.lebesgue ** len(edges)
         return (top + noise + rest) * (1 + 1e-13), max(0.0, float(flat[at]) - slack), place
@@ -240,7 +245,8 @@ def spill(axis: Axis, c: float, h: float, degree: int) -> float:
 def _variance(axis: Axis, c: float, a: float) -> float:
     """An upper bound of the variance of the slopes under the softmax weights, over [c-a, c+a].
 
-    Around x0, with mean slope m: E(slope - m)^2 <= sum p_j(x0) exp(|a_j - m| t) (a_j - m)^2 for |x - x0| <= t, by Jensen.
+    Around x0, with mean slope m: E(slope - m)^2 <= sum p_j(x0) exp(|a_j - m| t) (a_j - m)^2 for |x - x0| <= t, by
+    Jensen.
     """
     pieces = max(4, math.ceil(8 * a * float(np.ptp(axis.slopes)) / 2))
     if pieces > 4000:
@@ -250,73 +256,6 @@ def _variance(axis: Axis, c: float, a: float) -> float:
     p = axis.weights(places)
     apart = np.abs(axis.slopes - (p @ axis.slopes)[:, None])
     return float((p * np.exp(apart * t * 1.0001) * apart**2).sum(1).max()) * (1 + 1e-6)
-
-
-def pure_series(f: Expression, starts: dict[str, Any]) -> Any:
-    """f with one variable a power series and the others balls; kinks that the balls decide are taken."""
-
-    def visit(node: Expression, kids: list[Any]) -> Any:
-        op = node.op
-        if op == "var":
-            return starts[node.text]
-        if op in ("num", "pi", "e"):
-            return leaf(node)
-        plain = not any(isinstance(kid, arb_series) for kid in kids)
-        if op == "/":
-            return kids[0] / series.nonzero(kids[1]) if isinstance(kids[1], arb_series) else kids[0] / _nonzero(kids[1])
-        if op == "^":
-            return _raised(node, *kids)
-        if op in PAIRS:
-            return PAIRS[op](*kids)
-        if plain:
-            return OPERATIONS[op](*kids)
-        if op in PLAIN:
-            return PLAIN[op](kids[0])
-        return _decided(op, [kid if isinstance(kid, arb_series) else arb_series([kid]) for kid in kids])
-
-    def checked(node: Expression, kids: list[Any]) -> Any:
-        value = visit(node, kids)
-        if not (value[0] if isinstance(value, arb_series) else value).is_finite():
-            raise Unresolved("the formula is not finite on the cell")
-        return value
-
-    try:
-        return f.fold(checked)
-    except (ValueError, ZeroDivisionError) as error:
-        raise Unresolved(str(error)) from error
-
-
-def _nonzero(v: arb) -> arb:
-    if v.contains(0):
-        raise Unresolved("a divisor may vanish here")
-    return v
-
-
-def _raised(node: Expression, u: Any, v: Any) -> Any:
-    n = node.children[1].exact
-    if not isinstance(u, arb_series) and not isinstance(v, arb_series):
-        return raised(node, u, v)
-    if n is not None and n.denominator == 1:
-        return series.power(u, int(n))
-    base = u if isinstance(u, arb_series) else arb_series([u])
-    return (v * series.positive(base).log()).exp()
-
-
-def _decided(op: str, kids: list[arb_series]) -> arb_series:
-    """The branch of a kinked function, where the whole cell lies on one side of the kink."""
-    u = kids[0]
-    if op in ("abs", "relu"):
-        if u[0] >= 0:
-            return u
-        if u[0] <= 0:
-            return -u if op == "abs" else 0 * u
-    if op in ("min", "max"):
-        gap = u[0] - kids[1][0]
-        if gap >= 0 or gap <= 0:
-            return u if bool(gap >= 0) == (op == "max") else kids[1]
-    if op == "clip":
-        return _decided("min", [_decided("max", [u, kids[1]]), kids[2]])
-    raise Unresolved(f"the cell meets a kink of {op}")
 
 
 def weight_table(axis: Axis, points: Sequence[arb]) -> arb_mat:
@@ -341,79 +280,6 @@ def contract(values: Floats, tables: Sequence[arb_mat]) -> list[arb]:
         folded = arb_mat([entries[i * rest : (i + 1) * rest] for i in range(count)])
         entries = (folded.transpose() * table.transpose()).entries()
     return entries
-
-
-def on_grid(f: Expression, points: dict[str, list[arb]]) -> list[arb]:
-    """f in balls at every point of a product grid, row-major; a sub-formula is computed once for each of its own points."""
-    names = list(points)
-    lifted = {
-        name: np.array(list(x), dtype=object).reshape([-1 if i == k else 1 for i in range(len(names))])
-        for k, (name, x) in enumerate(points.items())
-    }
-
-    def visit(node: Expression, kids: list[Any]) -> Any:
-        if node.op == "var":
-            return lifted[node.text]
-        if node.op in ("num", "pi", "e"):
-            return np.array(leaf(node), dtype=object).reshape([1] * len(names))
-        if node.op == "/":
-            return kids[0] / kids[1]
-        operation = (lambda u, v: raised(node, u, v)) if node.op == "^" else OPERATIONS[node.op]
-        return np.asarray(np.frompyfunc(operation, len(kids), 1)(*kids), dtype=object)
-
-    shape = tuple(len(x) for x in points.values())
-    return list(np.broadcast_to(f.fold(visit), shape).reshape(-1))
-
-
-@lru_cache(maxsize=16)
-def chebyshev_nodes(count: int) -> list[arb]:
-    """cos((2j+1) pi / 2m) in balls."""
-    return [(arb.pi() * (2 * j + 1) / (2 * count)).cos() for j in range(count)]
-
-
-def _angles(count: int) -> Floats:
-    return (2 * np.arange(count) + 1) * np.pi / (2 * count)
-
-
-@lru_cache(maxsize=64)
-def _cosines(rows: int, count: int, columns: int) -> Floats:
-    """T_k at the first-kind nodes of `count`: (count, columns); arguments reduced first, so within 8u of the truth."""
-    turns = np.outer(2 * np.arange(rows) + 1, np.arange(columns)) % (4 * count)
-    return np.cos(turns * np.pi / (2 * count))
-
-
-def interpolant_bound(values: Floats, degree: int, drop: float) -> float:
-    """sup over [-1,1]^d of the polynomial with these values at the Chebyshev nodes, from above.
-
-    Chebyshev coefficients that sum to less than `drop` are left out and paid for, which lowers the degree to sample for.
-    """
-    dims, count = values.ndim, degree + 1
-    unit, peak = 2.0**-53, float(np.abs(values).max())
-    transform = _cosines(count, count, count).T * (2 / count)
-    transform[0] /= 2
-    coefficients = values
-    for k in range(dims):
-        coefficients = np.moveaxis(np.tensordot(transform, coefficients, (1, k)), 0, k)
-    noise = dims * (2 * count) ** dims * (count + 10) * 4 * unit * peak
-    size, dropped = np.abs(coefficients), 0.0
-    degrees = [degree] * dims
-    for k in range(dims):
-        while degrees[k] > 1:
-            part = float(np.take(size, degrees[k], axis=k).sum())
-            if dropped + part > drop:
-                break
-            dropped += part
-            size = np.take(size, range(degrees[k]), axis=k)
-            degrees[k] -= 1
-    coefficients = coefficients[tuple(slice(n + 1) for n in degrees)]
-    each = FINE[dims] ** (1 / dims)
-    shrink = 1.0
-    for k, n in enumerate(degrees):
-        nodes = max(2 * n, min(16 * n, int(each)))
-        fine = _cosines(nodes, nodes, n + 1)
-        coefficients = np.moveaxis(np.tensordot(fine, coefficients, (1, k)), 0, k)
-        shrink *= math.cos(n * math.pi / (2 * nodes)) * (1 - 1e-14)
-    return (float(np.abs(coefficients).max()) + noise) / shrink + dropped + noise
 
 
 def names_at(names: Sequence[str], edges: Box) -> str:

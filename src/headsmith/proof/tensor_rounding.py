@@ -1,11 +1,13 @@
 """What floating point adds to a tensor-grid head: the theorem of rounding.py with scores of d + 1 terms.
 
-Score of a token: a dot product of (x1, .., xd, 1) with its key, so gamma_(d+1) instead of gamma_2. Everything else is as for
-one variable; only the bounds of the weights over a cell are found axis by axis, because the softmax is a product:
+Score of a token: a dot product of (x1, .., xd, 1) with its key, so gamma_(d+1) instead of gamma_2. Everything else
+is as for one variable; only the bounds of the weights over a cell are found axis by axis, because the softmax is a
+product:
 
     p_t(x) <= prod_k p_ik(c_k) exp(|a_ik - m_k| h_k + |mean_k - m_k| h_k),     mean_k by Jensen's inequality.
 
-All sums are of non-negative terms, evaluated in float64 and inflated by 1e-6, which pays for the rounding of scores up to 1e6.
+All sums are of non-negative terms, evaluated in float64 and inflated by 1e-6, which pays for the rounding of scores
+up to 1e6.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def cell_rounding(head: TensorHead, edges: Box, fmt: Format) -> float:
     cells = [cell(a, b) if a < b else (a, 0.0) for a, b in edges]
     sizes = [abs(c) + h for c, h in cells]
     offsets = _sum([axis.offsets for axis in head.axes])
-    magnitude = _sum([np.abs(axis.slopes) * size for axis, size in zip(head.axes, sizes, strict=True)]) + np.abs(offsets)
+    magnitude = _sum([np.abs(axis.slopes) * size for axis, size in zip(head.axes, sizes, strict=True)]) + np.abs(
+        offsets
+    )
     if magnitude.max() > LARGEST_SCORE:
         return math.inf
     bounds = [_axis(axis, c, h) for axis, (c, h) in zip(head.axes, cells, strict=True)]
@@ -63,7 +67,9 @@ def cell_rounding(head: TensorHead, edges: Box, fmt: Format) -> float:
         gap = apart + float(weights @ apart)
         weight_error = (float(weights @ (alphas * gap)) + flushed * 2 * widest) / (1 - moved)
         whole = share * np.abs(values) * (1 + normal)
-        sum_error = tree(whole, u, count) + u * float(whole.sum()) + 2 * flushed * widest + 2 * count * tiny * max(1.0, widest)
+        sum_error = (
+            tree(whole, u, count) + u * float(whole.sum()) + 2 * flushed * widest + 2 * count * tiny * max(1.0, widest)
+        )
         worst = max(worst, weight_error + normal * (float(whole.sum()) + flushed * widest) + sum_error)
     return worst * INFLATE
 
@@ -98,7 +104,9 @@ def prove_tensor_rounding(head: TensorHead, box: Box, fmt: Format, goal: float, 
 
 
 def _axis(axis: Axis, c: float, h: float) -> tuple[Floats, Floats, Floats]:
-    """Upper bounds of the weights on [c-h, c+h], the weights at c, and how far scores drift relative to the mean slope."""
+    """Upper bounds of the weights on [c-h, c+h], the weights at c, and how far scores drift relative to the mean
+    slope.
+    """
     p = axis.weights(np.float64(c))
     mean = float(p @ axis.slopes)
     drift = np.abs(axis.slopes - mean) * h

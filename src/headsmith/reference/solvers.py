@@ -92,7 +92,7 @@ def gradient_descent(problem: Problem, steps: int, rate: float, start: Floats | 
 
 def _least_squares(X: Floats, y: Floats, l2: Floats) -> Floats:
     """QR of the rows (X; sqrt(n l2)) with scaled columns, refined once."""
-    n, d = X.shape
+    n = len(X)
     rows = np.vstack([X, np.diag(np.sqrt(n * l2))[l2 > 0]])
     target = np.concatenate([y, np.zeros(len(rows) - n)])
     scale = np.sqrt((rows**2).mean(0))

@@ -7,15 +7,14 @@
              heads    H heads whose keys are the n tokens themselves, telescoping           (Thm 3.9, repaired)
              printed  Cor G.6's anchors, or with heads=H the sentinels of Thm 3.9, which fail
 
-An affine layer writes z_i = w_i . x_i + t_i, since the paper's map A is position-dependent too; after it, every token is a
-scalar head. Range is 1-Lipschitz, so the rounding of z adds to the heads' error and nothing else does.
+An affine layer writes z_i = w_i . x_i + t_i, since the paper's map A is position-dependent too; after it, every token
+is a scalar head. Range is 1-Lipschitz, so the rounding of z adds to the heads' error and nothing else does.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,21 +28,20 @@ from headsmith.compiler.plan import Plan
 from headsmith.compiler.program import forge
 from headsmith.compiler.requests import read_domain, read_dtype, read_eps, read_method
 from headsmith.compiler.scalar import Short
-from headsmith.functions import Expression, parse, precision
+from headsmith.functions import Expression, precision
 from headsmith.functions.balls import ceil_float
 from headsmith.heads import clip as rules
 from headsmith.heads.reading import heads_of
 from headsmith.heads.search import search
 from headsmith.heads.table import Unreached
-from headsmith.network import Affine, Attention, Dense, Network, Select, from_config
-from headsmith.heads.assemble import network as scalar_network
+from headsmith.network import from_config
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK, Certificate
 from headsmith.proof.composition import exact, prove_part
-from headsmith.proof.rounding import FORMATS, gamma
 from headsmith.proof.statement import Head, Part
 from headsmith.records.shown import number, upper
 from headsmith.refusal import Refusal
+from headsmith.targets.clip_network import Preactivation, on_memory, on_tokens, range_of
 from headsmith.targets.formula import check_domain
 from headsmith.targets.kinds import Clip
 
@@ -52,35 +50,9 @@ LARGEST = 4096  # printed anchors that are built; the plan knows the number beyo
 Interval = tuple[float, float]
 
 
-def range_of(low: float, high: float) -> Expression:
-    """clip(x, low, high), the ends written out exactly."""
-    return parse(f"clip(x, {Decimal(low):f}, {Decimal(high):f})")
-
-
-@dataclass(frozen=True)
-class Preactivation:
-    """z = W x + t as it is stored and run: where it lies, and how far it can be from the target's."""
-
-    reach: Interval
-    approximation: float  # weights that the dtype had to round
-    rounding: float
-
-    @classmethod
-    def of(cls, target: Clip, W: np.ndarray, t: np.ndarray, domain: Interval, dtype: str) -> Preactivation:
-        """For stored W, t; all sums are of non-negative terms and inflated, the reach is rounded outwards."""
-        size, d, fmt = max(map(abs, domain)), W.shape[1], FORMATS[dtype]
-        whole = np.abs(W).sum(1) * size + np.abs(t)
-        rounding = (gamma(d + 2, fmt.unit) * float(whole.max()) + 2 * (d + 1) * fmt.tiny) * (1 + 1e-9)
-        shift = float((np.abs(W - target.W).sum(1) * size + np.abs(t - target.t)).max()) * (1 + 1e-9)
-        ends = np.stack([W * domain[0], W * domain[1]])
-        noise = gamma(d + 3, 2.0**-53) * float(whole.max()) + rounding + shift
-        low, high = float((ends.min(0).sum(1) + t).min()) - noise, float((ends.max(0).sum(1) + t).max()) + noise
-        return cls((math.nextafter(low, -math.inf), math.nextafter(high, math.inf)), shift, rounding)
-
-
 @dataclass(frozen=True, repr=False)
 class ClipPlan(Plan):
-    """`anchors` counts the keys of all heads; `width` is how many keys a head has where the tokens are the keys."""
+    """`on_tokens` says whether the tokens themselves are the keys; `part` is None where it is too large to build."""
 
     clip: Clip
     part: Part | None
@@ -100,7 +72,7 @@ class ClipPlan(Plan):
                 f"ask for eps = {float(upper(self.eps * self.anchors / (LARGEST - 1))):g}, or use method='auto'"
             )
         dtype = getattr(torch, self.dtype)
-        built = _on_tokens(self.clip, self.part, dtype) if self.on_tokens else _on_memory(self.clip, self.part, dtype)
+        built = (on_tokens if self.on_tokens else on_memory)(self.clip, self.part, dtype)
         return ClipNetwork(built, self, _certificate(self, fingerprint(built)))
 
 
@@ -111,7 +83,7 @@ def _certificate(plan: ClipPlan, weights: str) -> Certificate:
         plan.approximation,
         plan.rounding,
         "proved",
-        f"|network(x)_i - Range_[{plan.clip.low:g}, {plan.clip.high:g}](w_i . x_i + t_i)| <= bound for each of the {n} tokens "
+        f"|network(x)_i - Range_[{plan.clip.low:g}, {plan.clip.high:g}](w_i . x_i + t_i)| <= bound for {n} tokens "
         f"and every {plan.dtype} x in [{number(lo, 6)}, {number(hi, 6)}]^({n} x {d})",
         plan.domain,
         plan.dtype,
@@ -136,7 +108,9 @@ class ClipNetwork(Compiled):
         x = accept(x, self.dtype, next(self.network.parameters()).device)
         shape = self.plan.clip.W.shape
         if x.shape[-2:] != shape:
-            raise Refusal(f"the input must have shape (batch..., {shape[0]} tokens, {shape[1]} features), not {tuple(x.shape)}")
+            raise Refusal(
+                f"the input must have shape (batch..., {shape[0]} tokens, {shape[1]} features), not {tuple(x.shape)}"
+            )
         check_domain(x, self.plan.domain)
         return self.decode(self.network(self.encode(x)))
 
@@ -144,14 +118,15 @@ class ClipNetwork(Compiled):
         """|net(x) - target(x)| for these very inputs and outputs, in ball arithmetic and rounded up."""
         x = accept(x, self.dtype, torch.device("cpu"))
         y = self(x).detach().cpu().double()
-        clip, n = self.plan.clip, len(self.plan.clip.W)
+        clip, n = self.plan.clip, len(self.plan.clip.t)
         low, high = arb(clip.low), arb(clip.high)
         errors = []
+        points = x.double().reshape(-1, clip.W.shape[1]).tolist()
         with precision(128):
-            for row, out in zip(x.double().reshape(-1, *clip.W.shape).tolist(), y.reshape(-1, n).tolist(), strict=True):
-                for i in range(n):
-                    z = sum((arb(w) * v for w, v in zip(clip.W[i].tolist(), row[i], strict=True)), arb(float(clip.t[i])))
-                    errors.append(ceil_float(abs(z.max(low).min(high) - out[i])))
+            for k, (point, out) in enumerate(zip(points, y.reshape(-1).tolist(), strict=True)):
+                pairs = zip(clip.W[k % n].tolist(), point, strict=True)
+                z = sum((arb(w) * v for w, v in pairs), arb(float(clip.t[k % n])))
+                errors.append(ceil_float(abs(z.max(low).min(high) - out)))
         return torch.tensor(errors, dtype=torch.float64).reshape(y.shape)
 
     def reprove(self) -> Certificate:
@@ -189,7 +164,27 @@ def plan_clip(
     eps, dtype, method = read_eps(eps), read_dtype(dtype), read_method(method, METHODS)
     if domain is None:
         raise Refusal("truncated linear models need a domain for the features of x, such as domain=(-3, 3)")
-    return _Planner(target, eps, read_domain(domain, dtype), dtype, method, heads).plan()
+    planner = _Planner(target, eps, read_domain(domain, dtype), dtype, method, heads)
+    try:
+        return planner.plan()
+    except Short as short:
+        raise _refusal(planner, short) from None
+
+
+def _refusal(planner: _Planner, short: Short) -> Refusal:
+    """What was asked, why it cannot be had, and an eps that was just tried and can."""
+    asked = f"{planner.clip} within {number(planner.eps)} in {planner.dtype} cannot be certified: {short.reason}"
+    best = 1.1 * short.best if math.isfinite(short.best) else 3 * planner.eps
+    for _ in range(8):
+        best = float(upper(best))
+        try:
+            replace(planner, eps=best).plan()
+        except Short as again:
+            best = max(1.3 * best, 1.1 * again.best if math.isfinite(again.best) else 3 * best)
+        else:
+            other = ", less with dtype='float64'" if planner.dtype == "float32" else ""
+            return Refusal(f"{asked}; eps = {best:g} can be had{other}")
+    return Refusal(f"{asked}; use method='auto'")
 
 
 @dataclass(frozen=True)
@@ -215,17 +210,9 @@ class _Planner:
         """What is left of eps for the heads."""
         left = self.eps / SLACK - self.z.approximation - self.z.rounding
         if left <= 0:
-            least = upper(SLACK * (3 * (self.z.approximation + self.z.rounding) + self._unit * self.size))
-            raise Refusal(f"w . x + t alone costs {self.eps - left:.1e} in {self.dtype}; eps = {least} can be had")
+            cost = self.z.approximation + self.z.rounding
+            raise Short(f"w . x + t alone costs {cost:.1e}", 2 * SLACK * cost)
         return left * (1 - 1e-9)
-
-    @property
-    def _unit(self) -> float:
-        return 64 * FORMATS[self.dtype].unit
-
-    @property
-    def size(self) -> float:
-        return max(abs(self.clip.low), abs(self.clip.high))
 
     @property
     def expression(self) -> Expression:
@@ -242,16 +229,14 @@ class _Planner:
         if self.method == "printed":
             p = rules.printed_size(low, high, self.eps, n)
             if p > LARGEST:
+                sizes = (p, 1, 1, self.eps, 0.0, float(p))
                 return ClipPlan(
-                    repr(self.clip), self.domain, self.eps, self.dtype, "printed", p, 1, 1, self.eps, 0.0, float(p), self.clip, None, False
+                    repr(self.clip), self.domain, self.eps, self.dtype, "printed", *sizes, self.clip, None, False
                 )  # fmt: skip
             return self._made([rules.printed(low, high, p, self.eps)], 0.0, False, "printed")
         if several:
             return self._telescoped()
-        try:
-            program = forge(self.expression, self.z.reach, self.room, self.dtype, self.method)
-        except Short as short:
-            raise self._refusal(short.reason, short.best) from None
+        program = forge(self.expression, self.z.reach, self.room, self.dtype, self.method)
         [part] = program.parts
         return self._made(part.heads, part.bias, False, program.method)
 
@@ -266,28 +251,29 @@ class _Planner:
         """Uniform anchors where they are enough for these heads, else searched keys, the same in every head."""
         low, high, n, count = self.clip.low, self.clip.high, len(self.clip.t), self._count()
         least = rules.telescope_size(low, high, n, self.room)
-        for enough in (count,) if self.heads else (count, count + 1 + count // 50):
-            if least <= enough <= LARGEST // n:
-                plan = self._made(rules.telescope(low, high, n, enough), 0.0, True, "telescoping heads")
-                if plan.bound <= self.eps:
-                    return plan
+        if least <= count <= LARGEST // n:
+            plan = self._made(rules.telescope(low, high, n, count), 0.0, True, "telescoping heads")
+            if plan.bound <= self.eps:
+                return plan
         width = (high - low) / count
         piece, edges = range_of(0.0, width), np.linspace(low, high, count + 1)
         reach = self.z.reach[0] - high, self.z.reach[1] - low
         try:
             table = search(piece, *reach, 0.7 * self.room / count, kinks=(0.0, width), dtype=self.dtype)
         except Unreached as failure:
-            raise self._refusal(failure.reason, failure.best.total * count if failure.best else math.inf) from None
+            raise Short(failure.reason, failure.best.total * count if failure.best else math.inf) from None
         if len(table) > n:
-            need = rules.telescope_size(low, high, n, self.room)
-            raise Refusal(f"{count} heads of {n} keys do not reach {number(self.eps)}; heads={need} do, and so do gates (method='auto')")
+            raise Refusal(
+                f"{count} heads of {n} keys do not reach {number(self.eps)}; "
+                f"heads={least} do, and so do gates (method='auto')"
+            )
         heads = [
             Head.table(table.slopes, table.offsets - table.slopes * left, table.values + (low if h == 0 else 0.0))
             for h, left in enumerate(edges[:-1])
         ]
         plan = self._made(heads, 0.0, True, "telescoping tables")
         if plan.bound > self.eps:
-            raise self._refusal("the proof asks for more", plan.bound)
+            raise Short(f"the proof gives {plan.bound:.1e}", plan.bound)
         return plan
 
     def _made(self, heads: Any, bias: float, on_tokens: bool, method: str) -> ClipPlan:
@@ -296,7 +282,7 @@ class _Planner:
         try:
             approximation, rounding = _proved(part, self.z, self.eps, self.dtype)
         except Unprovable as reason:
-            raise self._refusal(str(reason), math.inf) from None
+            raise Short(str(reason)) from None
         n, low, high = len(self.clip.t), self.clip.low, self.clip.high
         printed = (
             rules.sentinel_size(low, high, n, self.eps) * n if on_tokens else rules.printed_size(low, high, self.eps, n)
@@ -305,11 +291,6 @@ class _Planner:
             repr(self.clip), self.domain, self.eps, self.dtype, method, part.keys, len(cast), 1,
             approximation, rounding, float(printed), self.clip, part, on_tokens,
         )  # fmt: skip
-
-    def _refusal(self, reason: str, best: float) -> Refusal:
-        other = "dtype='float64'" if self.dtype == "float32" else "method='auto'"
-        reach = f"eps = {upper(1.1 * best)} can be had, less with {other}" if math.isfinite(best) else f"try {other}"
-        return Refusal(f"{self.clip} within {number(self.eps)} in {self.dtype} cannot be certified: {reason}; {reach}")
 
 
 def _proved(part: Part, z: Preactivation, eps: float, dtype: str) -> tuple[float, float]:
@@ -322,49 +303,6 @@ def _proved(part: Part, z: Preactivation, eps: float, dtype: str) -> tuple[float
         for own, extra in ((proof.approximation.bound, z.approximation), (proof.rounding.bound, z.rounding))
     ]
     return total[0], total[1]
-
-
-def _models(clip: Clip, dtype: torch.dtype) -> Affine:
-    """z_i = w_i . x_i + t_i, one row for each token."""
-    weight, shift = (torch.tensor(v).to(dtype) for v in (clip.W, clip.t))
-    return Affine(Dense(weight[:, None, :]), shift[:, None])
-
-
-def _names(clip: Clip) -> list[str]:
-    return [f"token.{i}" for i in range(len(clip.t))]
-
-
-def _on_memory(clip: Clip, part: Part, dtype: torch.dtype) -> Network:
-    """models, then the scalar network of the part: its keys are memory tokens, or the token itself and a null token."""
-    inner = scalar_network([part], dtype)
-    layers = {"models": _models(clip, dtype), **inner.layers}
-    variables = {f"z.{i}": ("models", i, slice(0, 1)) for i in range(len(clip.t))}
-    return Network(layers, tokens=_names(clip), features=inner.features, variables=variables)  # type: ignore[arg-type]
-
-
-def _on_tokens(clip: Clip, part: Part, dtype: torch.dtype) -> Network:
-    """Thm 3.9's layout: A(X) = [z; 1; 0; I_n], and head h reads key k off the position of token k."""
-    n, count = len(clip.t), len(part.heads)
-    width, used = 3 + n, part.heads[0].keys
-    embed = torch.zeros(n, width, dtype=dtype)
-    embed[:, 1], embed[:, 3:] = 1.0, torch.eye(n)
-    key, value = torch.zeros(count, 2, width, dtype=dtype), torch.zeros(count, 1, width, dtype=dtype)
-    for h, head in enumerate(part.heads):
-        rows = [torch.tensor(v).to(dtype) for v in (head.slopes, head.offsets, head.values)]
-        key[h, 0, 3 : 3 + used], key[h, 1, 3 : 3 + used], value[h, 0, 3 : 3 + used] = rows
-    seen: Any = "all" if used == n else (torch.arange(n) < used).expand(n, n)
-    layers = {
-        "models": _models(clip, dtype),
-        "lift": Affine(Select([0] + [-1] * (width - 1), features=1), embed, range(n)),
-        "level1": Attention(
-            Select([[0, 1]] * count, width), Dense(key), Dense(value), Select.writing([[2]] * count, width),
-            visible=seen, residual=True,
-        ),
-        "read": Affine(Select([2], features=width)),
-    }  # fmt: skip
-    features = ["z", "one", "out", *(f"position.{i}" for i in range(n))]
-    variables = {f"z.{i}": ("models", i, slice(0, 1)) for i in range(n)}
-    return Network(layers, tokens=_names(clip), features=features, variables=variables)
 
 
 def load_clip(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> ClipNetwork:

@@ -101,6 +101,56 @@ class PromptClip:
             raise Refusal("weight and shift bound |w_j| and |t_i|: they must be finite, the first positive")
 
 
+@dataclass(frozen=True)
+class ResidualRule:
+    """f(w . x_i - y_i) x_i for each of n samples, f a formula of one variable (In-Context Algorithm Emulation, Thm 3.1).
+
+    net(x, y, w) takes x (batch..., n, d), y (batch..., n) and w (batch..., d), or a w for each sample, to (batch..., n, d).
+
+    >>> ResidualRule("tanh(t)", features=4, samples=16)
+    ResidualRule(f='tanh(t)', features=4, samples=16)
+    """
+
+    f: Any
+    features: int
+    samples: int
+
+    def __post_init__(self) -> None:
+        _sizes(features=self.features, samples=self.samples)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """w <- w - rate ((1/n) sum_i loss'(w . x_i, y_i) x_i + l2 w), `steps` times (Cor 3.1.2 to 3.1.4).
+
+    loss: "squared" (r^2/2), "logistic" (y in {0, 1}) or "huber" (delta = 1).
+    net(x, y, w) takes x (batch..., n, d), y (batch..., n) and the start w (batch..., d) to the last w.
+
+    >>> Descent("squared", features=4, samples=16, steps=40, rate=0.5).steps
+    40
+    """
+
+    loss: str
+    features: int
+    samples: int
+    steps: int = 1
+    rate: float = 1.0
+    l2: float = 0.0
+
+    def __post_init__(self) -> None:
+        _sizes(features=self.features, samples=self.samples, steps=self.steps)
+        if self.loss not in ("squared", "logistic", "huber"):
+            raise Refusal(f"no loss is called {self.loss!r}; there are squared, logistic and huber")
+        if not (0 < self.rate < math.inf and 0 <= self.l2 < math.inf):
+            raise Refusal("the rate must be a positive number, and l2 must not be negative")
+
+
+def _sizes(**sizes: int) -> None:
+    for name, value in sizes.items():
+        if not (isinstance(value, int) and value >= 1):
+            raise Refusal(f"{name} must be a whole number of at least 1, not {value!r}")
+
+
 def _numbers(given: Any, name: str, axes: int) -> np.ndarray:
     """Finite float64 numbers with this many axes, copied and read-only."""
     try:

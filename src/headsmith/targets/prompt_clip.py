@@ -32,7 +32,8 @@ from headsmith.proof.rounding import FORMATS, prove_rounding
 from headsmith.proof.statement import Head, Part
 from headsmith.records.shown import number, upper
 from headsmith.refusal import Refusal
-from headsmith.targets.clip import LARGEST, range_of
+from headsmith.targets.clip import LARGEST
+from headsmith.targets.clip_network import range_of
 from headsmith.targets.formula import check_domain
 from headsmith.targets.kinds import PromptClip
 
@@ -41,7 +42,9 @@ METHODS = ("auto", "table", "printed")
 
 def reach(target: PromptClip, domain: tuple[float, float]) -> float:
     """|w . x_i + t_i| is at most this, and so is the sum of its terms' absolute values."""
-    return math.nextafter(target.features * target.weight * max(map(abs, domain)) * (1 + 1e-12) + target.shift, math.inf)
+    return math.nextafter(
+        target.features * target.weight * max(map(abs, domain)) * (1 + 1e-12) + target.shift, math.inf
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,8 +113,12 @@ class PromptClipNetwork(Compiled):
         """The certificate, proved again from the numbers that the network holds now."""
         literal = self.plan.method == "printed"
         head = read_head(self.network, self.plan.clip, literal)
-        approximation, rounding = _proved(self.plan.clip, head, self.plan.domain, self.plan.eps, self.plan.dtype, literal)
-        again = PromptClipPlan(**{**self.plan.__dict__, "approximation": approximation, "rounding": rounding, "head": head})
+        approximation, rounding = _proved(
+            self.plan.clip, head, self.plan.domain, self.plan.eps, self.plan.dtype, literal
+        )
+        again = PromptClipPlan(
+            **{**self.plan.__dict__, "approximation": approximation, "rounding": rounding, "head": head}
+        )
         return _certificate(again, fingerprint(self.network))
 
     def extra_manifest(self) -> dict[str, Any]:
@@ -126,7 +133,9 @@ class PromptClipNetwork(Compiled):
         }
 
 
-def plan_prompt_clip(target: PromptClip, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto") -> PromptClipPlan:
+def plan_prompt_clip(
+    target: PromptClip, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto"
+) -> PromptClipPlan:
     """One head of constant values; its keys are written by the prompt."""
     eps, dtype, method = read_eps(eps), read_dtype(dtype), read_method(method, METHODS)
     if domain is None:
@@ -142,7 +151,9 @@ def plan_prompt_clip(target: PromptClip, *, eps: Any, domain: Any, dtype: Any = 
 
     if method == "printed":
         if p > LARGEST:
-            raise Refusal(f"the printed rule asks for {p:,} anchors; heads of up to {LARGEST:,} are built: use method='auto'")
+            raise Refusal(
+                f"the printed rule asks for {p:,} anchors; heads of up to {LARGEST:,} are built: use method='auto'"
+            )
         head = printed(low, high, p, eps).cast(dtype)
         return made(head, "printed", *_proved(target, head, domain, eps, dtype, literal=True))
     best = math.inf

@@ -1,8 +1,9 @@
 """Several formulas at once: ["sin(x)", "x^2"] -> a network whose output has one more axis.
 
-Two ways, and the smaller one is built. *Shared*: one head whose keys serve all components, each with a value of its own in
-every memory token. *Side by side*: each component gets its own heads, found by the planner of single formulas, in
-the same layers; the only way for components with kinks, and the better one when the components have nothing in common.
+Two ways, and the smaller one is built. *Shared*: one head whose keys serve all components, each with a value of its
+own in every memory token. *Side by side*: each component gets its own heads, found by the planner of single
+formulas, in the same layers; the only way for components with kinks, and the better one when the components have
+nothing in common.
 """
 
 from __future__ import annotations
@@ -85,14 +86,17 @@ class VectorNetwork(Compiled):
         x = accept(x, self.dtype, torch.device("cpu"))
         out = self(x).detach().cpu().double()
         rows = zip(x.double().reshape(-1).tolist(), out.reshape(-1, out.shape[-1]).tolist(), strict=True)
-        bounds = [[ceil_float(abs(f.at(z) - y)) for f, y in zip(self.plan.expressions, row, strict=True)] for z, row in rows]
+        bounds = [
+            [ceil_float(abs(f.at(z) - y)) for f, y in zip(self.plan.expressions, row, strict=True)] for z, row in rows
+        ]
         return torch.tensor(bounds, dtype=torch.float64).reshape(out.shape)
 
     def reprove(self) -> Certificate:
         """The proof once more, from the stored heads."""
         plan = self.plan
         programs = tuple(
-            tuple(_reproved(parts, plan)) for parts in stored_parts(self.network, [[p.part for p in prog] for prog in plan.programs])
+            tuple(_reproved(parts, plan))
+            for parts in stored_parts(self.network, [[p.part for p in prog] for prog in plan.programs])
         )
         return certificate(plan, programs, fingerprint(self.network))
 
@@ -110,9 +114,9 @@ def side_by_side(programs: Sequence[Sequence[Part]], dtype: torch.dtype) -> Netw
     """The programs in shared layers, their last outputs read together."""
     whole = network(list(chain(*programs)), dtype)
     places = [whole.features.index(parts[-1].output) for parts in programs]
-    layers = {name: layer for name, layer in whole.layers.items() if name != "read"}
+    layers: dict[str, Any] = {name: layer for name, layer in whole.layers.items() if name != "read"}
     layers["read"] = Affine(Select(places, features=len(whole.features)))
-    return Network(layers, tokens=whole.inputs, features=whole.features, variables=whole.variables)  # type: ignore[arg-type]
+    return Network(layers, tokens=whole.inputs, features=whole.features, variables=whole.variables)
 
 
 def renamed(parts: Sequence[Part], r: int, source: str) -> list[Part]:
@@ -145,12 +149,14 @@ def stored_parts(network: Network, programs: Sequence[Sequence[Part]]) -> list[l
 
 
 def _reproved(parts: Sequence[Part], plan: VectorPlan) -> list[Proved]:
-    start, proofs = exact(plan.domain), []
+    start = exact(plan.domain)
+    proofs: list[Proved] = []
     for part in parts:
         errors = propagate(proofs, start, plan.dtype) if proofs else {}
         source = errors.get(part.input, start)
         assert part.target is not None
-        kinks = part.target.places(*part.domain).kinks
+        places = part.target.places(*part.domain)
+        kinks = (*places.kinks, *places.singularities, *places.removable)
         proofs.append(prove_part(part, plan.dtype, 1e-2 * plan.eps, kinks, source))
     return proofs
 
@@ -178,6 +184,8 @@ def plan_vector(
     """The smaller of the two ways, or the refusal of the last one tried."""
     if not target:
         raise Refusal("an empty list of formulas has nothing to compute: give at least one, such as ['sin(x)', 'x^2']")
+    if not all(isinstance(t, str | Expression) for t in target):
+        raise Refusal("a list of targets holds formulas only, such as ['sin(x)', 'x^2']")
     expressions = [parse(t) if isinstance(t, str) else t for t in target]
     names = sorted({name for f in expressions for name in f.variables})
     if len(names) > 1 or isinstance(domain, Mapping):
@@ -198,7 +206,9 @@ def plan_vector(
     return shared if shared is not None and shared.anchors <= separate.anchors else separate
 
 
-def plan_side_by_side(expressions: Sequence[Expression], *, eps: Any, domain: Any, dtype: Any, method: str) -> VectorPlan:
+def plan_side_by_side(
+    expressions: Sequence[Expression], *, eps: Any, domain: Any, dtype: Any, method: str
+) -> VectorPlan:
     """One program a component, each within eps."""
     plans = [plan_formula(f, eps=eps, domain=domain, dtype=dtype, method=method) for f in expressions]
     source = next((plan.program.parts[0].input for plan in plans if plan.program and plan.expression.variables), "x")
@@ -229,7 +239,9 @@ def _program(plan: FormulaPlan, r: int, source: str) -> tuple[Proved, ...]:
 
 
 def load_vector(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> VectorNetwork:
-    """The network of a file; its heads are read from its tensors, the rest of the proof's statement from the manifest."""
+    """The network of a file; its heads are read from its tensors, the rest of the proof's statement from the
+    manifest.
+    """
     found = Certificate.from_record(manifest["certificate"])
     built = from_config(manifest["network"], tensors)
     eps, read = float.fromhex(manifest["eps"]), float.fromhex

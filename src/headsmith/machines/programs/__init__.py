@@ -1,4 +1,4 @@
-"""Programs for the machines, written as prompts: hs.prompt.ols(X, y), hs.prompt.head(W_K, W_Q, W_V) and their siblings."""
+"""Programs for the machines, written as prompts: hs.prompt.ols(X, y), hs.prompt.head(W_K, W_Q, W_V) and others."""
 
 from headsmith.machines.programs.heads import (
     head,

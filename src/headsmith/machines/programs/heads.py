@@ -110,7 +110,7 @@ MODULES: dict[type[nn.Module], str] = {nn.Tanh: "tanh", nn.SiLU: "silu", nn.ReLU
 
 
 def head(W_K: Any, W_Q: Any, W_V: Any, scale: float = 1.0, biases: Biases | None = None) -> HeadProgram:
-    """V softmax(scale K^T Q): W_* are (head_dim, features), `biases` = (b_K, b_Q, b_V); leading axes make a batch of heads.
+    """V softmax(scale K^T Q): W_* are (head_dim, features), biases = (b_K, b_Q, b_V); leading axes batch heads.
 
     >>> head([[1.0]], [[2.0]], [[3.0]]).reference(torch.tensor([[1.0]]))
     tensor([[3.]], dtype=torch.float64)
@@ -156,7 +156,8 @@ def mlp(module: nn.Module) -> ChainProgram:
             stages[-1] = LinearProgram(last.name, last.weight, last.bias, MODULES[type(part)])
         elif not isinstance(part, nn.Identity):
             raise Refusal(
-                f"an MLP in the prompt is made of Linear, each followed by Tanh, SiLU, ReLU, GELU or nothing; {part} is none of these"
+                "an MLP in the prompt is made of Linear, each followed by Tanh, SiLU, ReLU, GELU or nothing; "
+                f"{part} is none of these"
             )
     if not stages:
         raise Refusal("an MLP in the prompt needs at least one Linear")
@@ -164,7 +165,7 @@ def mlp(module: nn.Module) -> ChainProgram:
 
 
 def samples(x: Any, y: Any, query: Any) -> Tensor:
-    """Tokens (x, |x|^2, y, is_data, is_query): data first, then the places to predict at. x (n, inputs), query (m, inputs)."""
+    """Tokens (x, |x|^2, y, is_data, is_query): the data, x (n, inputs), then where to predict, query (m, inputs)."""
     x, y, query = (torch.as_tensor(v, dtype=torch.float64) for v in (x, y, query))
     if x.dim() != 2 or query.dim() != 2 or y.shape != x.shape[:1] or query.shape[1] != x.shape[1]:
         raise Refusal("samples needs x (n, inputs), y (n,) and query (m, inputs)")

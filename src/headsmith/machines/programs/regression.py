@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from headsmith.machines.evidence import units
 from headsmith.records.shown import Shown, number
 from headsmith.reference.solvers import Floats, Problem
 from headsmith.refusal import Refusal
@@ -35,21 +36,35 @@ class Regression(Shown):
     """A program for `hs.machine.Solver`: a problem and its instructions.
 
     instruction i:  p += step_i (op_i . (z, sigmoid(z), soft(z), 1)),  z = a_i . (p, q) + shift_i
-    then p is shrunk by `threshold`; v = p is the solution in the builder's units, w = v response / columns.
+    then p is shrunk by `threshold`; v = p is the solution in the builder's units, w = v response / columns. With an
+    intercept, the last column of X is 1 and the prompt holds the others centred.
     """
 
     name: str
     problem: Problem
     intercept: bool = False
-    columns: Floats = field(init=False)
-    response: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        columns = np.sqrt((self.problem.X**2).mean(0))
-        columns[columns == 0] = 1.0
-        response = 1.0 if self.problem.loss == "logistic" else float(np.sqrt((self.problem.y**2).mean()))
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "response", response or 1.0)
+    @cached_property
+    def means(self) -> Floats:
+        """What is subtracted from the columns: nothing, without an intercept to take it up."""
+        return self.problem.X[:, :-1].mean(0) if self.intercept else np.zeros(self.features)
+
+    @cached_property
+    def _centred(self) -> Problem:
+        X = self.problem.X.copy()
+        if self.intercept:
+            X[:, :-1] -= self.means
+        return replace(self.problem, X=X)
+
+    @cached_property
+    def columns(self) -> Floats:
+        return units(self._centred)
+
+    @cached_property
+    def response(self) -> float:
+        """Root mean square of y, 1 for labels."""
+        rms = float(np.sqrt((self.problem.y**2).mean()))
+        return 1.0 if self.problem.loss == "logistic" or rms == 0 else rms
 
     @property
     def features(self) -> int:
@@ -62,7 +77,7 @@ class Regression(Shown):
     @cached_property
     def scaled(self) -> Problem:
         """The same problem for v, in units of the columns and of the response."""
-        p, s = self.problem, self.response
+        p, s = self._centred, self.response
         y = p.y if p.loss == "logistic" else p.y / s
         return Problem(p.loss, p.X / self.columns, y, p.l1 / (self.columns * s), p.l2 / self.columns**2, p.delta / s)
 
@@ -117,7 +132,10 @@ class Regression(Shown):
 
     def weights(self, v: Floats) -> Floats:
         """v back in the user's units; exact zeros stay."""
-        return v * self.response / self.columns
+        w = v * self.response / self.columns
+        if self.intercept:
+            w[-1] -= self.means @ w[:-1]
+        return w
 
     def title(self) -> str:
         return f"Prompt: {self.name}"
@@ -173,14 +191,12 @@ def logistic(X: Any, y: Any, l2: float = 0.0, *, intercept: bool = False) -> Reg
     if not np.isin(labels, (0.0, 1.0)).all():
         raise Refusal("the labels of a logistic regression must be 0 or 1")
     if program.problem.l2[0] == 0 and separable(program.problem.X, labels):
-        raise Refusal(
-            "the two classes can be separated by a plane, so the logistic loss has no minimiser: give l2 > 0"
-        )
+        raise Refusal("the two classes can be separated by a plane, so the logistic loss has no minimiser: give l2 > 0")
     return program
 
 
 def huber(X: Any, y: Any, delta: float, *, intercept: bool = False) -> Regression:
-    """minimise (1/n) sum huber_delta(x.w - y), delta fixed (scikit-learn's HuberRegressor estimates a scale as well)."""
+    """minimise (1/n) sum huber_delta(x.w - y), delta fixed; scikit-learn's HuberRegressor also fits a scale."""
     if not 0 < float(delta) < math.inf:
         raise Refusal(f"the delta of the Huber loss must be a positive number, not {delta!r}")
     return _program(f"huber {delta:g}", "huber", X, y, intercept, delta=float(delta))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headsmith.lab import tasks
-from headsmith.papers.icl.frame import PRESETS, Settings, item, mean, trained
+from headsmith.papers.icl.frame import PRESETS, Settings, item, mean, settled, trained
 from headsmith.papers.registry import Claim, Outcome, Row
 from headsmith.records import Run
 from headsmith.reference import risks
@@ -49,14 +49,15 @@ NEAREST = Claim(
 def figure_12(settings: Settings, record: Run) -> Outcome:
     """The effective preconditioner of two trained heads under Sigma_ij = 0.5^|i-j|, beside three candidates."""
     run = trained(settings, record, 2, task=TASK)
-    found = [d.preconditioner for d in run.diagnoses]
+    kept = [d for d in run.diagnoses if not d.plateau] or run.diagnoses
+    found = [d.preconditioner for d in kept]
     targets = _targets()
     gaps = {name: mean([_gap(p, t) for p in found]) for name, t in targets.items()}
     known = {name: risks.preconditioned_gd(TASK.sigma, 40, 0.1, t) for name, t in targets.items()}
     m = {
         "steps": int(run.steps[-1]),
         "gaps": gaps,
-        "risk": mean([d.risk for d in run.diagnoses]),
+        "risk": mean([d.risk for d in kept]),
         "matrices": {"trained Σ μ KQ": found[0].tolist(), **{k: t.tolist() for k, t in targets.items()}},
     }
     rows = [
@@ -89,7 +90,7 @@ PROPORTIONAL = Claim(
 def figure_15(settings: Settings, record: Run) -> Outcome:
     """The inverse of the effective preconditioner beside Sigma and the two derived matrices."""
     run = trained(settings, record, 2, task=TASK)
-    inverse = torch.linalg.inv(run.diagnoses[0].preconditioner)
+    inverse = torch.linalg.inv(run.diagnoses[settled(run)].preconditioner)
     targets = {name: torch.linalg.inv(t) for name, t in _targets().items()}
     m: dict[str, Any] = {
         "steps": int(run.steps[-1]),

@@ -7,6 +7,7 @@ every claim.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -63,21 +64,35 @@ def item(
 
 
 def trained(settings: Settings, record: Run, heads: int, **options: Any) -> Trained:
-    """The run of these settings, from the cache beside the experiments' folders."""
+    """The run of these settings, from the cache beside the experiments' folders.
+
+    Trained on the CPU, or on the device that the environment variable HEADSMITH_DEVICE names.
+    """
     given = {key: settings[key] for key in ("steps", "rate", "batch") if key in settings}
     return train(
         heads,
         preset=settings["preset"],
         seeds=settings["seeds"],
+        device=os.environ.get("HEADSMITH_DEVICE", "cpu"),
         out=record.folder.parent / "lab",
         **(given | options),
     )
 
 
-def head_numbers(run: Trained, seed_index: int = 0) -> dict[str, Any]:
-    """What every picture and claim about heads needs, for one seed; lists over seeds end in `_all`."""
-    first, found = run.diagnoses[seed_index], run.diagnoses
+def settled(run: Trained) -> int:
+    """The first seed that is not stuck on the single-head plateau (the first one if all are)."""
+    return next((i for i, d in enumerate(run.diagnoses) if not d.plateau), 0)
+
+
+def head_numbers(run: Trained, seed_index: int | None = None) -> dict[str, Any]:
+    """What every picture and claim about heads needs, for one seed (the first settled one unless given).
+
+    Lists over the seeds that are not stuck on the plateau end in `_all`; `stuck` counts the others.
+    """
+    seed_index = settled(run) if seed_index is None else seed_index
+    first, found = run.diagnoses[seed_index], [d for d in run.diagnoses if not d.plateau] or run.diagnoses
     return {
+        "stuck": sum(d.plateau for d in run.diagnoses),
         "steps": int(run.steps[-1]),
         "seeds": list(run.seeds),
         "kq": run.kq[-1, seed_index].tolist(),
@@ -100,8 +115,9 @@ def head_numbers(run: Trained, seed_index: int = 0) -> dict[str, Any]:
     }
 
 
-def curve(run: Trained, seed_index: int = 0) -> dict[str, Any]:
-    """omega and mu of one seed over training."""
+def curve(run: Trained, seed_index: int | None = None) -> dict[str, Any]:
+    """omega and mu of one seed over training (the first settled one unless given)."""
+    seed_index = settled(run) if seed_index is None else seed_index
     return {
         "steps": run.steps.tolist(),
         "omega": run.omega()[:, seed_index].tolist(),

@@ -11,7 +11,7 @@ from torch import Tensor
 from headsmith.lab import Problem, compare, exact_loss
 from headsmith.lab import Run as Trained
 from headsmith.lab.tasks import Prompts
-from headsmith.papers.icl.frame import STILL, Settings, item, trained
+from headsmith.papers.icl.frame import STILL, Settings, item, settled, trained
 from headsmith.papers.registry import Claim, Outcome, Row
 from headsmith.records import Run
 from headsmith.reference import risks
@@ -36,7 +36,7 @@ PRINTED_4B = {  # softmax, vanilla, debiased, single, ridge
 
 
 def _measured(run: Trained, lengths: Sequence[int], prompts: int) -> list[float]:
-    found = compare(run.models[0], task=run.task, lengths=lengths, prompts=prompts)
+    found = compare(run.models[settled(run)], task=run.task, lengths=lengths, prompts=prompts)
     return next(iter(found.risks.values()))
 
 

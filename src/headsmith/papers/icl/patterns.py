@@ -18,6 +18,7 @@ from headsmith.papers.icl.frame import (
     item,
     mean,
     near,
+    settled,
     trained,
 )
 from headsmith.papers.registry import Claim, Outcome, Row
@@ -29,8 +30,12 @@ DIAGONAL = Claim(
     lambda m: max(m["off_diagonal_all"]) < 0.01 and max(m["label_leak_all"]) < 0.15 and max(m["value_leak_all"]) < 0.1,
 )
 SIGNS = Claim("omega and mu of every active head have the same sign", lambda m: all(m["sign_match_all"]))
+EVERY_SEED = Claim(
+    "every seed leaves the single-head plateau (from PyTorch's start many do not)",
+    lambda m: None if m["steps"] < 1000 else m["stuck"] == 0,
+)
 OPPOSITE = Claim(
-    "one positive and one negative head of equal size",
+    "one positive and one negative head of equal size, off the plateau",
     lambda m: all(sorted(c) == ["+", "-"] for c in m["classes_all"]) and max(m["zero_sum_all"]) < 0.02,
 )
 GAMMA = Claim(
@@ -44,7 +49,10 @@ GAMMA = Claim(
 
 
 @item(
-    "figure-1a", [DIAGONAL, SIGNS, OPPOSITE, GAMMA], where="Figure 1a, Observation 1", pictures={"heads.png": "heads"}
+    "figure-1a",
+    [DIAGONAL, SIGNS, OPPOSITE, EVERY_SEED, GAMMA],
+    where="Figure 1a, Observation 1",
+    pictures={"heads.png": "heads"},
 )
 def figure_1a(settings: Settings, record: Run) -> Outcome:
     """Heat maps of KQ and OV of two trained heads."""
@@ -62,6 +70,7 @@ def figure_1a(settings: Settings, record: Run) -> Outcome:
             valley,
         ),
         Row("mu of the negative head", -3.50, mean(m["mu_minus_all"]), GAMMA.verdict(m), len(run.seeds), -valley),
+        Row("seeds still on the single-head plateau", 0, m["stuck"], EVERY_SEED.verdict(m), len(run.seeds)),
     ]
     return Outcome(m, rows)
 
@@ -72,8 +81,9 @@ RISES_AND_FALLS = Claim(
 )
 
 
-def course(run: Trained, seed_index: int = 0) -> dict[str, float]:
+def course(run: Trained, seed_index: int | None = None) -> dict[str, float]:
     """How far |omega| has fallen from its peak, and how near the positive weight is to its highest value."""
+    seed_index = settled(run) if seed_index is None else seed_index
     omega, mu = run.omega()[:, seed_index], run.mu()[:, seed_index]
     size = (omega.abs() * mu.abs()).sum(-1) / mu.abs().sum(-1)
     positive = torch.where(omega[-1] > 0, mu, 0.0).sum(-1)
@@ -95,7 +105,7 @@ MIRROR = Claim(
 def figure_1b(settings: Settings, record: Run) -> Outcome:
     """omega and mu of two heads over training."""
     run = trained(settings, record, 2)
-    half = run.omega()[len(run.steps) // 2 :, 0]
+    half = run.omega()[len(run.steps) // 2 :, settled(run)]
     m = head_numbers(run) | course(run)
     m["asymmetry"] = float((half.sum(-1).abs() / half.abs().sum(-1)).max())
     m |= {"curves": {"two heads": curve(run)}, "reference": {"ω": [0.13, -0.13], "μ": [3.5, -3.5]}}
@@ -167,7 +177,7 @@ GROUPS = Claim(
 def _four(settings: Settings, record: Run) -> Outcome:
     run, two = trained(settings, record, 4), trained(settings, record, 2)
     m = head_numbers(run) | course(run) | {"curves": {"four heads": curve(run)}}
-    m["two_heads_mu_plus"] = two.diagnoses[0].mu_plus
+    m["two_heads_mu_plus"] = two.diagnoses[settled(two)].mu_plus
     problem = Problem()
     ratios = [p / problem.valley(g) for p, g in zip(m["mu_plus_all"], m["gamma_all"], strict=True) if p > 0]
     m["valley_ratio"] = mean(ratios) if ratios else 0.0
@@ -182,7 +192,7 @@ def _four(settings: Settings, record: Run) -> Outcome:
             m["two_heads_mu_plus"],
         ),
         Row("the same over mu_gamma", 1.0, m["valley_ratio"], GROUPS.verdict(m), seeds),
-        Row("gamma", 0.13, mean(m["gamma_all"]), GAMMA.verdict(m), seeds, two.diagnoses[0].gamma),
+        Row("gamma", 0.13, mean(m["gamma_all"]), GAMMA.verdict(m), seeds, two.diagnoses[settled(two)].gamma),
         Row("head classes per seed", "- + - 0", ", ".join(m["classes_all"]), "not stated", seeds),
     ]
     return Outcome(m, rows)
@@ -210,11 +220,12 @@ def _film(run: Trained) -> dict[str, Any]:
     """Frames at the paper's steps 0, 1, 2, 10, 100, 500 (thousands), scaled to the length of the run."""
     wanted = [round(run.recipe.steps * share) for share in (0, 0.002, 0.02, 0.25, 0.5, 1.0)]
     picks = [int((run.steps - step).abs().argmin()) for step in wanted]
-    frames = run.kq[picks, 0]
+    seed = settled(run)
+    frames = run.kq[picks, seed]
     d = run.task.features
     A = frames[..., :d, :d].double()
     off = 1 - A.diagonal(dim1=-2, dim2=-1).square().sum(-1) / A.square().sum((-2, -1))
-    strength = A.norm(dim=(-2, -1)) * run.ov[picks, 0, :, 0, d].abs().double()
+    strength = A.norm(dim=(-2, -1)) * run.ov[picks, seed, :, 0, d].abs().double()
     weighted = (off * strength).sum(-1) / strength.sum(-1)
     return {
         "frames": frames.tolist(),
@@ -245,7 +256,7 @@ def figure_13(settings: Settings, record: Run) -> Outcome:
     """omega and mu of two, three and four heads over training."""
     runs = {heads: trained(settings, record, heads) for heads in (2, 3, 4)}
     problem = Problem()
-    found = {heads: run.diagnoses[0] for heads, run in runs.items()}
+    found = {heads: run.diagnoses[settled(run)] for heads, run in runs.items()}
     m = {
         "steps": int(runs[2].steps[-1]),
         "curves": {f"{heads} heads": curve(run) for heads, run in runs.items()},

@@ -11,7 +11,7 @@ from headsmith.lab import Problem, flow
 from headsmith.lab.approximate import descend, loss
 from headsmith.lab.exact import concentration, moments
 from headsmith.lab.flow import late_law, printed_law
-from headsmith.papers.icl.frame import STILL, Settings, item, trained
+from headsmith.papers.icl.frame import STILL, Settings, item, settled, trained
 from headsmith.papers.registry import Claim, Outcome, Row
 from headsmith.records import Run
 
@@ -140,7 +140,8 @@ def figure_21(settings: Settings, record: Run) -> Outcome:
     clocks.
     """
     run, problem = trained(settings, record, 4), Problem(5, 40, 0.1)
-    omega, mu = run.omega()[:, 0].double(), run.mu()[:, 0].double()
+    seed = settled(run)
+    omega, mu = run.omega()[:, seed].double(), run.mu()[:, seed].double()
     _, w, v = descend(omega[0], mu[0], problem, 0.02, 6000, every=20)
 
     def path(a: torch.Tensor, b: torch.Tensor) -> tuple[list[float], list[float]]:
@@ -195,7 +196,12 @@ def _flow(features: int, printed_peak: float, exact_peak: tuple[float, float]) -
                 "printed t^(−1/2) law*": np.asarray(printed_law(times, height, tau, problem)).tolist(),
             },
         },
-        "c: 2φρ": {"x": long.times.tolist(), "log": "x", "xlabel": "time", "lines": {"2φρ": long.effective_rate.tolist()}},
+        "c: 2φρ": {
+            "x": long.times.tolist(),
+            "log": "x",
+            "xlabel": "time",
+            "lines": {"2φρ": long.effective_rate.tolist()},
+        },
         "d: loss": {
             "x": long.times.tolist(),
             "log": "x",

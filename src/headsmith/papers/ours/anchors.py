@@ -17,6 +17,7 @@ from numpy.polynomial import chebyshev
 from headsmith.papers.ours.functions import BY_FORMULA, CASES, EPS, FEW, Case
 from headsmith.papers.registry import Claim, Measurements, Outcome, Row, experiment
 from headsmith.records import Run, progress
+from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 from headsmith.views.style import PALETTE, figure, loglog
 
@@ -24,7 +25,7 @@ CHEBYSHEV_CAP = 1024
 
 
 def chebyshev_points(f: Callable[[np.ndarray], np.ndarray], domain: tuple[float, float], eps: float) -> int | None:
-    """The least n up to 1024 (found by doubling and bisection) whose interpolant in n points is within eps on samples.
+    """The least n up to 1024, by bisection and descent, whose interpolant in n points is within eps on samples.
 
     >>> chebyshev_points(lambda z: z**2, (-2, 2), 1e-9)
     3
@@ -53,6 +54,8 @@ def chebyshev_points(f: Callable[[np.ndarray], np.ndarray], domain: tuple[float,
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
+    while smaller := next((n for n in (high - 1, high - 2) if n > 0 and enough(n)), None):
+        high = smaller  # even and odd n differ for even and odd f, so that bisection may stop early
     return high
 
 
@@ -130,12 +133,12 @@ def draw(m: Measurements) -> Any:
             sizes = [point[key] for point in known]
             loglog(panel, [point["eps"] for point in known], sizes, label, **style)
             if key in ("keys", "printed") and known:
-                shown = f"{sizes[-1]:.0f}" if sizes[-1] < 1e4 else f"{sizes[-1]:.0e}".replace("e+", "e")
                 at = (known[-1]["eps"], sizes[-1])
-                panel.annotate(shown, at, (0, 6), textcoords="offset points", ha="center", fontsize=8)
+                text = number(sizes[-1], 2)
+                panel.annotate(text, at, (6, 0), textcoords="offset points", va="center", fontsize=8)
         panel.set_title(name, fontsize=10, loc="left")
-        panel.set_ylim(0.7, 1e15 if len(eps) < 4 else 1e24)
-        panel.set_xlim(4 * eps[-1], eps[0] / 6)
+        panel.set_ylim(0.7, 1e14 if len(eps) < 4 else 1e20)
+        panel.set_xlim(4 * eps[-1], eps[0] / (25 if len(eps) < 4 else 400))
         panel.minorticks_off()
     for panel in panels[len(names) :]:
         panel.set_visible(False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,10 +75,8 @@ def float32(settings: Mapping[str, Any], record: Run) -> Outcome:
     points, rows = [], []
     for formula in progress(settings["formulas"], "single precision"):
         case = BY_FORMULA[formula]
-        point = record.once(
-            f"float32-{CASES.index(case)}",
-            lambda case=case: smallest(case.formula, case.domain, settings["steps"]),
-        )
+        search = partial(smallest, case.formula, case.domain, settings["steps"])
+        point = record.once(f"float32-{CASES.index(case)}", search)
         points.append({"formula": formula, **point})
         eps = point["eps"]
         ours = None if eps is None else f"{eps:.1e} = {eps / (UNIT * point['size']):.0f} u max|f|, {point['keys']} keys"

@@ -1,0 +1,116 @@
+"""Formulas of several variables in balls: at a point, on a product grid, and as a power series in one of the variables.
+
+Nothing here needs multivariate Taylor series. Interpolation one axis at a time asks only for *pure* derivatives,
+and these are ordinary power series in one variable while the others are balls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_series
+
+from headsmith.functions import series
+from headsmith.functions.balls import Unresolved
+from headsmith.functions.enclosures import OPERATIONS, leaf, raised
+from headsmith.functions.expression import Expression
+from headsmith.functions.jets import PAIRS, PLAIN
+
+
+def at_point(f: Expression, names: Sequence[str], point: Sequence[float]) -> arb:
+    """A ball around f at a point given in the order of `names`."""
+    values: dict[str, Any] = {name: x for name, x in zip(names, point, strict=True) if name in f.variables}
+    return f.at(**values) if values else f.at()
+
+
+def on_grid(f: Expression, points: dict[str, list[arb]]) -> list[arb]:
+    """f in balls at every point of a product grid, row-major; a sub-formula is computed once for each of its own
+    points.
+    """
+    names = list(points)
+    lifted = {
+        name: np.array(list(x), dtype=object).reshape([-1 if i == k else 1 for i in range(len(names))])
+        for k, (name, x) in enumerate(points.items())
+    }
+
+    def visit(node: Expression, kids: list[Any]) -> Any:
+        if node.op == "var":
+            return lifted[node.text]
+        if node.op in ("num", "pi", "e"):
+            return np.array(leaf(node), dtype=object).reshape([1] * len(names))
+        if node.op == "/":
+            return kids[0] / kids[1]
+        operation = (lambda u, v: raised(node, u, v)) if node.op == "^" else OPERATIONS[node.op]
+        return np.asarray(np.frompyfunc(operation, len(kids), 1)(*kids), dtype=object)
+
+    shape = tuple(len(x) for x in points.values())
+    return list(np.broadcast_to(f.fold(visit), shape).reshape(-1))
+
+
+def pure_series(f: Expression, starts: dict[str, Any]) -> Any:
+    """f with one variable a power series and the others balls; kinks that the balls decide are taken."""
+
+    def visit(node: Expression, kids: list[Any]) -> Any:
+        op = node.op
+        if op == "var":
+            return starts[node.text]
+        if op in ("num", "pi", "e"):
+            return leaf(node)
+        plain = not any(isinstance(kid, arb_series) for kid in kids)
+        if op == "/":
+            return kids[0] / series.nonzero(kids[1]) if isinstance(kids[1], arb_series) else kids[0] / _nonzero(kids[1])
+        if op == "^":
+            return _raised(node, *kids)
+        if op in PAIRS:
+            return PAIRS[op](*kids)
+        if plain:
+            return OPERATIONS[op](*kids)
+        if op in PLAIN:
+            return PLAIN[op](kids[0])
+        return _decided(op, [kid if isinstance(kid, arb_series) else arb_series([kid]) for kid in kids])
+
+    def checked(node: Expression, kids: list[Any]) -> Any:
+        value = visit(node, kids)
+        if not (value[0] if isinstance(value, arb_series) else value).is_finite():
+            raise Unresolved("the formula is not finite on the cell")
+        return value
+
+    try:
+        return f.fold(checked)
+    except (ValueError, ZeroDivisionError) as error:
+        raise Unresolved(str(error)) from error
+
+
+def _nonzero(v: arb) -> arb:
+    if v.contains(0):
+        raise Unresolved("a divisor may vanish here")
+    return v
+
+
+def _raised(node: Expression, u: Any, v: Any) -> Any:
+    n = node.children[1].exact
+    if not isinstance(u, arb_series) and not isinstance(v, arb_series):
+        return raised(node, u, v)
+    if n is not None and n.denominator == 1:
+        return series.power(u, int(n))
+    base = u if isinstance(u, arb_series) else arb_series([u])
+    return (v * series.positive(base).log()).exp()
+
+
+def _decided(op: str, kids: list[arb_series]) -> arb_series:
+    """The branch of a kinked function, where the whole cell lies on one side of the kink."""
+    u = kids[0]
+    if op in ("abs", "relu"):
+        if u[0] >= 0:
+            return u
+        if u[0] <= 0:
+            return -u if op == "abs" else 0 * u
+    if op in ("min", "max"):
+        gap = u[0] - kids[1][0]
+        if gap >= 0 or gap <= 0:
+            return u if bool(gap >= 0) == (op == "max") else kids[1]
+    if op == "clip":
+        return _decided("min", [_decided("max", [u, kids[1]]), kids[2]])
+    raise Unresolved(f"the cell meets a kink of {op}")

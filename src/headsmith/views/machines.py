@@ -1,0 +1,98 @@
+"""Pictures of the machines: errors over table sizes, trained beside constructed, one machine running many programs.
+
+Every function draws from plain lists and numbers, as a record holds them, and returns a matplotlib figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+
+from headsmith.views.style import PALETTE, figure
+
+__all__ = ["bars", "drop", "heads", "one_machine"]
+
+
+def drop(measured: Mapping[str, Any]) -> Figure:
+    """Table 4: mean squared error over P, printed, reproduced, and our lattice."""
+    fig, axes = figure(width=7.2, height=4.4)
+    p = measured["P"]
+    axes.set_yscale("log")
+    axes.plot(p, measured["proof interval"], "v:", color=PALETTE[6], label="interval of the proof, float64")
+    axes.plot(p, measured["printed"], "o--", color=PALETTE[1], label="printed")
+    axes.plot(p, measured["float32"], "s-", color=PALETTE[0], label="half-width 20, float32")
+    axes.plot(p, measured["float64"], "d-", color=PALETTE[5], label="half-width 20, float64")
+    axes.plot(p, measured["ours"], "^-", color=PALETTE[2], label="our lattice, as many keys")
+    axes.set_xlabel("grid steps P")
+    axes.set_ylabel("mean squared error")
+    axes.set_title("Emulating an attention head: error over table size (Thm 4.2)", loc="left")
+    axes.legend(loc="center left", bbox_to_anchor=(0.0, 0.42), frameon=False)
+    return fig
+
+
+def heads(measured: Mapping[str, Any]) -> Figure:
+    """Table 1: mean squared error over the number of trained heads, with the constructed line."""
+    fig, axes = figure(width=7.2, height=4.2)
+    axes.set_yscale("log")
+    axes.plot(measured["heads"], measured["printed"], "o--", color=PALETTE[1], label="printed, trained")
+    axes.plot(measured["heads"], measured["trained"], "s-", color=PALETTE[0], label="ours, trained")
+    axes.axhline(measured["predict zero"], color=PALETTE[6], linestyle=":", label="predict zero")
+    axes.axhline(measured["constructed"], color=PALETTE[2], label="constructed")
+    axes.set_xlabel("heads")
+    axes.set_ylabel("mean squared error")
+    axes.set_title("Emulating softmax attention: trained and constructed", loc="left")
+    axes.legend(loc="center right", frameon=False)
+    return fig
+
+
+def bars(measured: Mapping[str, Any]) -> Figure:
+    """Tables 2 and 3: one frozen model against one model for each algorithm, and the constructed machine."""
+    fig, axes = figure(width=7.2, height=4.2)
+    names: Sequence[str] = measured["algorithms"]
+    kinds = [kind for kind in ("predict zero", "baseline", "frozen", "constructed") if kind in measured]
+    width = 0.8 / len(kinds)
+    colours = {"predict zero": "#999999", "baseline": PALETTE[1], "frozen": PALETTE[0], "constructed": PALETTE[2]}
+    for k, kind in enumerate(kinds):
+        places = [i + (k - (len(kinds) - 1) / 2) * width for i in range(len(names))]
+        axes.bar(places, measured[kind], width, color=colours[kind], label=kind)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(names)), list(names))
+    axes.set_ylabel("mean squared error")
+    axes.set_title(measured["title"], loc="left")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=len(kinds), frameon=False)
+    axes.grid(False, axis="x")
+    return fig
+
+
+def one_machine(measured: Mapping[str, Any]) -> Figure:
+    """Prompts on the left, one frozen machine in the middle, results with their errors on the right."""
+    rows: Sequence[Mapping[str, Any]] = measured["programs"]
+    fig, axes = figure(width=9.6, height=0.62 * len(rows) + 1.6)
+    axes.set_xlim(0, 10)
+    axes.set_ylim(-0.8, len(rows) + 0.9)
+    axes.axis("off")
+    middle = (len(rows) - 1) / 2
+    box = FancyBboxPatch(
+        (4.15, -0.35), 1.9, len(rows) - 0.3, boxstyle="round,pad=0.12", facecolor="#E8F1F8", edgecolor=PALETTE[0]
+    )
+    axes.add_patch(box)
+    axes.text(5.1, middle + 0.55, "one frozen\nmachine", ha="center", va="center", fontsize=12, weight="bold")
+    axes.text(
+        5.1,
+        middle - 0.55,
+        f"{measured['numbers']} numbers\n{measured['hash'][:12]}",
+        ha="center",
+        va="center",
+        fontsize=9,
+    )
+    for i, row in enumerate(reversed(rows)):
+        axes.text(3.35, i, row["name"], ha="right", va="center", fontsize=10)
+        axes.text(6.95, i, row["result"], ha="left", va="center", fontsize=10)
+        for a, b in (((3.45, i), (4.0, i)), ((6.2, i), (6.85, i))):
+            axes.add_patch(FancyArrowPatch(a, b, arrowstyle="-|>", mutation_scale=11, color="#444444", linewidth=1.1))
+    for x, text, align in ((3.35, "program = prompt", "right"), (6.95, "measured error (certified)", "left")):
+        axes.text(x, len(rows) + 0.2, text, ha=align, va="center", fontsize=10, style="italic", color="#555555")
+    return fig

@@ -1,0 +1,84 @@
+"""Pictures of the universality experiments: sweeps with reference lines, and attention heat maps.
+
+Every function draws from plain lists and numbers, as a record holds them, and returns a matplotlib figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from headsmith.views.style import PALETTE, figure
+
+__all__ = ["heatmaps", "sequence", "sweeps"]
+
+AXES = {"p": "tokens p", "width": "width of the range |b - a|", "heads": "heads H"}
+
+
+def sweeps(measured: Mapping[str, Any]) -> Figure:
+    """Figure 2: mean squared error over p, |b - a| and H."""
+    fig, axes = figure(1, 3, width=4.6, height=4.0)
+    for ax, (name, panel) in zip(axes, measured["panels"].items(), strict=True):
+        _trained(ax, panel)
+        ax.plot(panel["sizes"], panel["printed"], "v-", color=PALETTE[4], label="constructed, sharp anchors")
+        ax.plot(panel["sizes"], panel["repaired"], "^-", color=PALETTE[2], label="constructed, c = 5.43")
+        ax.plot(panel["sizes"], panel["mean"], ":", color=PALETTE[6], label="predict the mean")
+        ax.plot(panel["sizes"], panel["regression"], "--", color=PALETTE[3], label="linear regression")
+        ax.set_title(f"slope {measured[f'slope {name}']:.2f} trained, {measured[f'constructed slope {name}']:.2f} constructed", fontsize=10)
+        ax.set_xlabel(AXES[name])
+    axes[0].set_ylabel("mean squared error, 32 channels")
+    _shared_legend(fig, axes[0])
+    return fig
+
+
+def sequence(measured: Mapping[str, Any]) -> Figure:
+    """Figure 4: mean squared error over p and H, with everything that needs no training."""
+    fig, axes = figure(1, 2, width=5.2, height=4.2)
+    for ax, (name, panel) in zip(axes, measured["panels"].items(), strict=True):
+        _trained(ax, panel)
+        for key, color, label in (
+            ("mean", PALETTE[6], "mean of each position"),
+            ("regression", PALETTE[3], "linear regression"),
+            ("gates", PALETTE[4], "constructed, gates with beta = 10"),
+            ("compiled", PALETTE[2], "compiled, certified 1e-6"),
+        ):
+            ax.plot(panel["sizes"], panel[key], "--" if key in ("mean", "regression") else "-", color=color, label=label)
+        ax.set_title(f"slope {measured[f'slope {name}']:.2f} trained")
+        ax.set_xlabel(AXES[name])
+    axes[0].set_ylabel("mean squared error")
+    _shared_legend(fig, axes[0])
+    return fig
+
+
+def heatmaps(measured: Mapping[str, Any]) -> Figure:
+    """Figure 3: keys down, queries across; constructed above, trained below, one column for each range."""
+    widths = measured["widths"]
+    fig, axes = figure(2, len(widths), width=3.6, height=3.4)
+    for column, width in enumerate(widths):
+        for row, kind in enumerate(("constructed", "trained")):
+            ax = axes[row, column]
+            ax.imshow(np.array(measured[kind][column]["pattern"]).T, aspect="auto", cmap="viridis", vmin=0, vmax=1, origin="lower")
+            ax.grid(False)
+            share = measured[kind][column]["ends"]
+            ax.set_title(f"{kind}, |b - a| = {width:g}: {100 * share:.0f} % on the ends", fontsize=9)
+            ax.set_xlabel("query token")
+            ax.set_ylabel("key")
+    return fig
+
+
+def _trained(ax: Any, panel: Mapping[str, Any]) -> None:
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    mean, spread = np.array(panel["trained"]), np.array(panel["spread"])
+    ax.fill_between(panel["sizes"], np.maximum(mean - spread, 0.2 * mean), mean + spread, color=PALETTE[0], alpha=0.2)
+    ax.plot(panel["sizes"], mean, "o-", color=PALETTE[0], label="trained")
+    ax.set_xticks(panel["sizes"], [f"{size:g}" for size in panel["sizes"]])
+    ax.minorticks_off()
+
+
+def _shared_legend(fig: Figure, ax: Any) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 5))

