@@ -91,7 +91,7 @@ def test_the_reduced_model_finds_the_valley():
     run = lab.train(2, preset="smoke", steps=800, seeds=2, model="reduced", out=None)
     for found in run.diagnoses:
         assert found.manifold_distance < 0.06
-        assert found.risk == pytest.approx(0.2429, rel=0.1)
+        assert found.risk == pytest.approx(0.2429, rel=0.15)
     with pytest.raises(Refusal, match="isotropic"):
         lab.train(2, task=lab.tasks.correlated(), model="reduced", preset="smoke", out=None)
 

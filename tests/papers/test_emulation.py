@@ -45,7 +45,7 @@ def test_table_4_claims_can_fail():
 
 
 def test_a_short_comparison_runs_and_resumes(tmp_path):
-    settings = {"steps": 2, "seeds": 1, "tests": 2, "heads": 2, "hidden": 8}
+    settings = {"steps": 2, "seeds": 1, "tests": 1, "heads": 2, "hidden": 8}
     record = Run(tmp_path, {"kind": "test"})
     first = compare(tables_2_3.synthetic, settings, tables_2_3.D, 120.0, record)
     again = compare(tables_2_3.synthetic, settings, tables_2_3.D, 120.0, record)
@@ -62,12 +62,12 @@ def test_ridge_prompts_hold_ridge_weights():
 
 
 def test_the_trained_layer_mixes_tokens():
-    model = Multihead(3, 8, 2, 5, queries=4, positions=6)
+    model = Multihead(6, 3, 8, 2, 5, queries=4)
     x, q = torch.randn(2, 6, 3), torch.randn(2, 6, 4)
     assert model(x, q).shape == (2, 6, 5)
     moved = x.clone()
     moved[:, 0] += 1
-    assert float((model(moved, q) - model(x, q))[:, 1:].abs().max()) > 1e-6
+    assert bool(((model(moved, q) - model(x, q))[:, 1:].abs() > 1e-6).any())
 
 
 @pytest.mark.parametrize(

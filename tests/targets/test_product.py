@@ -59,7 +59,7 @@ def test_the_error_grows_with_the_domain():
 
 def test_printed_weights_sum_to_three_times_the_largest_column():
     B = np.array([[1.0, 2.0], [3.0, 0.5]])
-    stored = mixture(np.eye(2), B, "printed")
+    stored = mixture(np.eye(2), B, 0.0, 3.0)
     weights = np.exp(stored.logs[0])
     assert np.allclose(weights.sum(0), 12.0) and np.allclose(weights[:2], B)
     with pytest.raises(hs.Refusal, match="floor"):
@@ -68,7 +68,7 @@ def test_printed_weights_sum_to_three_times_the_largest_column():
 
 def test_without_a_floor_zero_entries_give_nan():
     with np.errstate(invalid="ignore"):
-        broken = product_network(mixture(np.eye(2), np.array([[0.0, 1.0], [-1.0, 0.0]]), "unfloored"), torch.float64)
+        broken = product_network(mixture(np.eye(2), np.array([[0.0, 1.0], [-1.0, 0.0]]), floor=0.0), torch.float64)
     assert torch.isnan(broken(torch.ones(2, 2, dtype=torch.float64))).any()
 
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from headsmith.targets.measurement import Measured
 
 Formula = Annotated[
-    str, typer.Argument(metavar="FORMULA", help="Such as 'sin(3*x)' or '-x^2 + abs(x)'; or an MLP in a .safetensors file.")
+    str,
+    typer.Argument(metavar="FORMULA", help="Such as 'sin(3*x)' or '-x^2 + abs(x)'; or an MLP in a .safetensors file."),
 ]
 Activation = Annotated[
     str | None, typer.Option(metavar="NAME", help="Of an MLP whose file does not name its layers: relu, gelu, ...")

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -47,18 +47,13 @@ def train(
 
     from headsmith import lab
 
-    run = lab.train(
-        heads,
-        features,
-        length,
-        noise,
-        preset=preset.value,
-        seeds=seeds,
-        activation=activation,
-        init=init,
-        device=device,
-        out=out,
-    )
+    sizes = {"features": features, "length": length, "noise": noise}
+    options: dict[str, Any] = {**sizes, "preset": preset.value, "seeds": seeds, "init": init, "out": out}
+    if seeds > 1 and device == "cpu" and preset is not Preset.smoke:
+        swept = lab.sweep([heads], [activation], **options)  # one process per core
+        run = swept.runs[heads, activation]
+    else:
+        run = lab.train(heads, activation=activation, device=device, **options)
     console = Console(highlight=False)
     console.print(str(run.report()), markup=False)
     for seed, found in zip(run.seeds, run.diagnoses, strict=True):

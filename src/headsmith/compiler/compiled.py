@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -45,11 +45,16 @@ class Compiled(nn.Module):
             )
         return self._certificate
 
+    def verified(self) -> Self:
+        """This network, once its certificate is known to be about its weights."""
+        self.certificate  # noqa: B018  raises StaleCertificate
+        return self
+
     @property
     def dtype(self) -> torch.dtype:
         return self.network.dtype
 
-    def encode(self, x: Tensor) -> Tensor:
+    def encode(self, *args: Any, **kwargs: Any) -> Tensor:
         raise TypeError(f"{type(self).__name__} does not say how to encode its input")
 
     def decode(self, tokens: Tensor) -> Tensor:
@@ -85,7 +90,7 @@ def accept(x: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
         raise Refusal("autocast would change the arithmetic that the certificate is about: call outside of it")
     if isinstance(x, np.ndarray | np.generic):
         x = torch.as_tensor(x)  # keeps its dtype, so that a wider one is noticed
-    given = x if isinstance(x, Tensor) else torch.as_tensor(x, dtype=dtype)
+    given = x if isinstance(x, Tensor) else _exactly(x, dtype)
     if given.is_complex() or given.dtype == torch.bool:
         raise Refusal(f"the input is {_name(given.dtype)}; give real numbers")
     if given.is_floating_point() and torch.promote_types(given.dtype, dtype) != dtype:
@@ -99,6 +104,20 @@ def accept(x: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     if promoted.numel() and not bool(torch.isfinite(promoted.detach()).all()):
         raise Refusal("the input holds NaN or infinity; every input must be a finite number in the domain")
     return promoted
+
+
+def _exactly(x: Any, dtype: torch.dtype) -> Tensor:
+    """Python numbers as a tensor of the dtype; one that the dtype does not hold is refused, not rounded in silence."""
+    try:
+        wide = torch.as_tensor(x, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise Refusal(f"the input must be numbers or a tensor, not {type(x).__name__}") from None
+    narrow = wide.to(dtype)
+    same = (narrow.double() == wide) | wide.isnan()
+    if not bool(same.all()):
+        bad = float(wide[~same].flatten()[0])
+        raise Refusal(f"{bad!r} is not a {_name(dtype)} number: round it yourself, torch.tensor({bad!r}, dtype=torch.{_name(dtype)})")
+    return narrow
 
 
 def fingerprint(network: Network) -> str:

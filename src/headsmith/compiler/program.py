@@ -117,7 +117,13 @@ def _composed(task: Task) -> Program:
     nested = [(term, found) for term, found in splits if found is not None]
     if not nested:
         raise Short("no term of the formula is a function of something curved, so there is nothing to compose")
-    plain = [term for term, found in splits if found is None]
+    plain = [term for term, found in splits if found is None and not term.is_constant]
+    constants = [term for term in terms if term.is_constant]
+    if constants and not plain:  # a constant is free beside a function that has a bias of its own
+        term, (outer, inner) = nested[0]
+        nested[0] = (term, (_sum([outer, *constants]), inner))
+    else:
+        plain += constants
     sums = [_sum(plain)] if plain else []  # one part per pair of variables: the file says what each head is for
     weights = [CHEAP if _cheap(e, domain) else 1.0 for e in sums]
     shares: list[tuple[float, float, float]] = []
@@ -128,7 +134,7 @@ def _composed(task: Task) -> Program:
             raise Short(f"{outer} is too steep on the values of {inner}")
         shares.append((CHEAP if _cheap(inner, domain) else 1.0, CHEAP if _cheap(outer, reach) else 1.0, slope))
     unit = 0.96 * task.eps / (sum(weights) + sum(a + b for a, b, _ in shares))
-    effort = 1.0 / (len(sums) + len(nested) + 1)
+    effort = max(0.5, 1.0 / (len(sums) + len(nested)))
     proofs: list[Proved] = []
     free = True
     for e, weight in zip(sums, weights, strict=True):

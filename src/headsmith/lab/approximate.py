@@ -1,4 +1,4 @@
-"""The paper's approximate loss of the (omega, mu) model, its valley, and gradient descent on it.
+"""The approximate loss of the (omega, mu) model (icl-linear-regression, Prop 4.1), its valley, and descent on it.
 
 With lambda = (1 + noise) / L and exp taken entry by entry on the H x H matrix omega omega',
 
@@ -52,8 +52,7 @@ class Problem:
         return 1 / (1 + self.features * self.ratio)
 
     def valley(self, gamma: float) -> float:
-        """mu_gamma = gamma / (2 gamma^2 + 2 lambda sinh(d gamma^2)): the weight of each group on the valley
-        (4.6).
+        """mu_gamma = gamma / (2 gamma^2 + 2 lambda sinh(d gamma^2)): the weight of each group on the valley, Eq (4.6).
 
         >>> round(Problem().valley(0.13), 2)
         3.38
@@ -61,7 +60,7 @@ class Problem:
         return gamma / (2 * gamma**2 + 2 * self.ratio * math.sinh(self.features * gamma**2))
 
     def best_single(self) -> tuple[float, float]:
-        """(1/sqrt d, sqrt d / (1 + e d lambda)): the one-head minimiser of the approximate loss (4.12)."""
+        """(1/sqrt d, sqrt d / (1 + e d lambda)): the one-head minimiser of the approximate loss, Eq (4.12)."""
         d = self.features
         return 1 / math.sqrt(d), math.sqrt(d) / (1 + math.e * d * self.ratio)
 
@@ -72,7 +71,7 @@ class Problem:
 
 
 def loss(omega: Tensor, mu: Tensor, problem: Problem) -> Tensor:
-    """The matrix form of (4.1); leading axes of omega, mu (..., H) are a batch."""
+    """The matrix form of Eq (4.1); leading axes of omega, mu (..., H) are a batch."""
     product = (omega * mu).sum(-1)
     kernel = torch.exp(problem.features * omega.unsqueeze(-1) * omega.unsqueeze(-2))
     spread = (mu.unsqueeze(-2) @ kernel @ mu.unsqueeze(-1))[..., 0, 0]

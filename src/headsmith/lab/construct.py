@@ -1,10 +1,11 @@
 """Attention layers that are written down instead of trained: the same algorithms, exact weights, no data.
 
-A pair of heads with logits +-gamma x_l.x and values +-eta/(2 gamma) y_l is one step of gradient descent on
-centred covariates, with error O(gamma^2); a matrix in the logits preconditions the step; two heads per head
-turn any linear attention into softmax (exactly, for centred tokens, as gamma -> 0); and N responses fit into
-as few as N + 1 heads, since only the sums sum_h mu_hn omega_h matter, not the heads.  All layers are strictly
-causal with a residual, so the answer appears in the response entries of the last token.
+(icl-linear-regression, Thm 4.2, Eq (4.9), Eq (5.2).)  A pair of heads with logits +-gamma x_l.x and values +-eta/(2
+gamma) y_l is one step of gradient descent on centred covariates, with error O(gamma^2); a matrix in the logits
+preconditions the step; two heads per head turn any linear attention into softmax (exactly, for centred tokens, as
+gamma -> 0); and N responses fit into as few as N + 1 heads, since only the sums sum_h mu_hn omega_h matter, not the
+heads.  All layers are strictly causal with a residual, so the answer appears in the response entries of the last
+token.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def diagnose(
     model: AttentionModel | nn.Module | Mapping[str, Any],
     task: Task | None = None,
     *,
-    prompts: int = 20_000,
+    prompts: int = 10_000,
     seed: int = 12_345,
 ) -> Diagnosis:
     """Read the mechanism of `model` and measure it on `prompts` fresh prompts of `task` (isotropic unless

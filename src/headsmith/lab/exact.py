@@ -1,7 +1,8 @@
 """The exact loss of the (omega, mu) model, for any activation: no prompt needs to be drawn.
 
-Rotate the query onto one axis: r = |x| ~ chi_d, and g ~ N(0, I_L) are the examples' coordinates along it.
-Weights, noise and the other d - 1 coordinates integrate out, and the loss is quadratic in mu,
+The finite-L counterpart of icl-linear-regression, Prop 4.1.  Rotate the query onto one axis: r = |x| ~ chi_d, and g ~
+N(0, I_L) are the examples' coordinates along it. Weights, noise and the other d - 1 coordinates integrate out, and
+the loss is quadratic in mu,
 
     loss = 1 + noise - 2 b.mu + mu' M mu,    p_h = f(omega_h r g) / sum f(omega_h r g),
     b_h = E[r g.p_h] / d,    M_hk = E[(g.p_h)(g.p_k)] / d + ((d - 1)/d + noise) E[p_h.p_k].

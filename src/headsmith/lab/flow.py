@@ -1,10 +1,10 @@
 """Gradient flow of the loss: three phases, and how slowly the last one ends.
 
-From a small start mu = omega = (a, -a) both grow like a e^t (phase I), saturate (phase II), and then omega
-falls back towards 0 while mu grows, 2 mu omega pinned at eta* (phase III).  The paper's law for phase III,
-omega ~ t^(-1/2), eliminates the wrong coordinate: the stiff one is omega, not mu.  What is conserved by the
-leading terms is mu^2 - omega^2, which drifts by 4 lambda mu^2 (x cosh x - sinh x) with x = d omega^2, and
-that gives
+(icl-linear-regression, Appendix B, Eq (B.4), corrected.)  From a small start mu = omega = (a, -a) both grow like a
+e^t (phase I), saturate (phase II), and then omega falls back towards 0 while mu grows, 2 mu omega pinned at eta*
+(phase III).  The paper's law for phase III, omega ~ t^(-1/2), eliminates the wrong coordinate: the stiff one is
+omega, not mu.  What is conserved by the leading terms is mu^2 - omega^2, which drifts by 4 lambda mu^2 (x cosh x -
+sinh x) with x = d omega^2, and that gives
 
     mu = (4 lambda d^3 c^6 t)^(1/6),    omega = c / mu,    c = eta*/2,
 

@@ -1,7 +1,8 @@
 """Reading a layer: what algorithm do its weights run?
 
-Everything is computed from the products KQ (H, D, D), scale folded in, and the read-out rows OV (H, N, D), so
-no change of basis inside a head and no reordering of heads can move a number.  To first order only the sum
+(icl-linear-regression, Sec 3.)  Everything is computed from the products KQ (H, D, D), scale folded in, and the
+read-out rows OV (H, N, D), so no change of basis inside a head and no reordering of heads can move a number.  To
+first order only the sum
 
     Omega = C_f sum_h mu_h A_h,   A_h = the covariate block of KQ_h,   mu_h = the response entry of OV_h
 

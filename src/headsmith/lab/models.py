@@ -3,11 +3,11 @@
     TF(Z) = Z + sum_h O_h V_h Z weights(mask(Z' K_h' Q_h Z / sqrt D)),   answer = the response rows of the
     last column
 
-The mask is strict: a token attends to earlier ones only, never to itself, so the answer at the query depends
-on the L examples alone and equals the query-only formula that the trainer uses (a test compares the two).
-Rows of O that write to covariates are never read and do not exist here.  Only the products KQ and OV mean
-anything: (K, Q) -> (A^-T K, A Q) and (O, V) -> (O B^-1, B V) change nothing, so everything that looks at a
-model looks at `products`.
+(icl-linear-regression, Eq (2.2), Eq (2.3).)  The mask is strict: a token attends to earlier ones only, never to
+itself, so the answer at the query depends on the L examples alone and equals the query-only formula that the trainer
+uses (a test compares the two). Rows of O that write to covariates are never read and do not exist here.  Only the
+products KQ and OV mean anything: (K, Q) -> (A^-T K, A Q) and (O, V) -> (O B^-1, B V) change nothing, so everything
+that looks at a model looks at `products`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class AttentionModel(nn.Module):
         features: int,
         kind: str | Activation = "exp",
     ) -> AttentionModel:
-        """KQ_h = omega_h I on the covariates and OV_h = mu_h on the response: the (omega, mu) model."""
+        """KQ_h = omega_h I on the covariates and OV_h = mu_h on the response: the (omega, mu) model,
+        icl-linear-regression, Eq (3.1).
+        """
         w, m = (torch.as_tensor(t, dtype=torch.float64) for t in (omega, mu))
         width = features + 1
         kq = torch.zeros(len(w), width, width, dtype=torch.float64)

@@ -10,15 +10,20 @@ from importlib import import_module
 EXPERIMENTS: tuple[str, ...] = (
     "ours.anchors",
     "ours.float32",
+    "ours.several_variables",
+    "emulation.one_machine",
     "emulation.section_5_1",
     "emulation.table_1",
     "emulation.tables_2_3",
     "emulation.table_4",
     "universality.figure_2",
+    "universality.sequence_bumps",
+    "universality.figure_3",
+    "universality.figure_4",
 )
 """Modules of this folder that register experiments."""
 
-ERRATA: tuple[str, ...] = ("scalar_errata", "emulation.errata_machines")
+ERRATA: tuple[str, ...] = ("scalar_errata", "emulation.errata_machines", "universality.errata_sequences", "universality.errata_clip")
 """Modules of this folder that register errata."""
 
 

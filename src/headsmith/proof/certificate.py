@@ -36,7 +36,7 @@ class Certificate(Shown):
     weights: str
     assumptions: tuple[str, ...] = ASSUMPTIONS
     least: float = 0.0
-    witness: float = math.nan
+    witness: float = 0.0
     proof: tuple[dict[str, Any], ...] = field(default=())
 
     @property
@@ -127,6 +127,6 @@ def certify(
         dtype=dtype,
         weights=weights,
         least=first.least if first else 0.0,
-        witness=first.witness if first else math.nan,
+        witness=first.witness if first else 0.0,
         proof=tuple(part_record(p) for p in proofs),
     )

@@ -66,7 +66,7 @@ def read(data: bytes) -> Verdict:
 
 def prove(target: Any, proof: Any, heads: Any, bias: Any, out: str, u: float, tiny: float) -> Verdict:
     """Every part by cells, errors carried from part to part, the formula put together from the parts' targets."""
-    (a_said, r_said, bound), done, into = (real(proof[k]) for k in ("approximation", "rounding", "bound")), set(), {}
+    (a_said, r_said, bound), done, into = (real(proof[k]) for k in ("approximation", "rounding", "bound")), set[str](), dict[str, int]()
     state: dict[str, Any] = {proof["proof"][0]["input"]: (0.0, 0.0, [real(x) for x in proof["domain"]], ["var", "x"])}
     for part in proof["proof"]:
         source, name, tree, own = part["input"], part["output"], part["target"], real(part["bias"])
@@ -98,9 +98,9 @@ def prove(target: Any, proof: Any, heads: Any, bias: Any, out: str, u: float, ti
 def wires(network: Any, numbers: Any) -> tuple[dict[tuple[str, str], Any], dict[str, float], str]:
     """({(input, output): heads}, {variable: bias}, what is read): only lift, residual attention, read are accepted."""
     names, (lift, *levels, last) = network["features"], network["layers"]
-    n, found, written = len(names), {}, {0: -1}
+    n, found, written = len(names), dict[tuple[str, str], Any](), {0: -1}
     bias, spread = numbers["lift.bias"], {"kind": "select", "features": 1, "index": [0] + [-1] * (n - 1)}
-    usual = {"kind": "affine", "name": "lift", "map": spread, "bias": [n], "source": None}
+    usual: Any = {"kind": "affine", "name": "lift", "map": spread, "bias": [n], "source": None}
     fixed, lone = (*bias[:2], *bias[n - 3 :]) == (0, 1, 0, 0, 0), network["tokens"] == ["input"]
     need(lift == usual and lone and fixed and len(set(names)) == n, "the network is wired oddly")
     for depth, layer in enumerate(levels):
@@ -168,7 +168,7 @@ def cell_error(heads: Any, bias: float, tree: Any, roots: Any, ends: Any, goal: 
 
 def branches(tree: Any, roots: list[float], c: float, h: float) -> list[tuple[list[arb], arb, arb]]:
     """(coefficients, remainder, slope ball) in y = (z-c)/h, for every branch that f may be on in [c-h, c+h]."""
-    found = []
+    found = list[Any]()
     for root in (None, *(r for r in roots if abs(r - c) <= 8 * h)):
         starts = [arb(c, h), arb(c)] if root is None else [arb(c, h).union(arb(root)), arb(c), arb(root)]
         with suppress(ValueError):  # a divisor that may vanish

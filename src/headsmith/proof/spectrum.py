@@ -1,6 +1,6 @@
 """Eigenvalues from below and from above, proved in float64.
 
-Ostrowski: with V any invertible matrix, lambda_min(H) >= lambda_min(V'HV) / lambda_max(V'V) where the former is positive.
+Ostrowski: with V any invertible matrix, lambda_min(H) >= lambda_min(V'HV) / lambda_max(V'V), if the former is positive.
 V are the computed eigenvectors, so V'HV is nearly diagonal and Gershgorin's discs are small. Products of floats carry
 Higham's bounds, which hold for every order of summation.
 """

@@ -78,4 +78,4 @@ class Part:
         return sum(head.keys for head in self.heads)
 
     def __call__(self, z: Floats) -> Floats:
-        return self.bias + sum(head(z) for head in self.heads)
+        return self.bias + sum((head(z) for head in self.heads), np.zeros(np.shape(z)))

@@ -2,8 +2,8 @@
 
     phi(x) = sum V_{i1..id} w_i1(x1) ... w_id(xd),   w = the softmax weights of each axis
 
-On a product cell, E = phi - f is interpolated at the (n+1)^d first-kind Chebyshev nodes, where it is known in balls,
-and
+On a product cell, E = phi - f is interpolated at the (n+1)^d first-kind Chebyshev nodes, where it is known in
+balls, and
 
     sup|E| <= sup|I E| + |E - I E|,      |E - I E| <= sum_k Lam^(k-1) r_k,      Lam = 1 + (2/pi) ln(n+1),
 

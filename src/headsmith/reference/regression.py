@@ -100,8 +100,8 @@ def kernel_smoother(X: Tensor, y: Tensor, x: Tensor, omega: float | Tensor, mu: 
 
 
 def softmax_pair(X: Tensor, y: Tensor, x: Tensor, gamma: float, mu: float) -> Tensor:
-    """mu (y . softmax(gamma X x) - y . softmax(-gamma X x)): the two effective heads, equation (4.9).
+    """mu (y . softmax(gamma X x) - y . softmax(-gamma X x)): the two effective heads, icl-linear-regression, Eq (4.9).
 
-    With mu = rate / (2 gamma) it tends to debiased_gd(rate) as gamma -> 0, with error O(gamma^2).
+    With mu = rate / (2 gamma) it tends to debiased_gd(rate) as gamma -> 0, with error O(gamma^2): Thm 4.2.
     """
     return kernel_smoother(X, y, x, gamma, mu) - kernel_smoother(X, y, x, -gamma, mu)

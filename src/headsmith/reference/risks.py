@@ -125,14 +125,16 @@ def bayes_limit(xi: float, noise: float) -> float:
 
 
 def bayes_ratio_bound(xi: float, noise: float) -> float:
-    """1 + 1 / (noise (1 + xi noise)(1 + noise + 1/xi)): Theorem 4.2 (iii), debiased risk over Bayes risk."""
+    """1 + 1 / (noise (1 + xi noise)(1 + noise + 1/xi)): icl-linear-regression, Thm 4.2 (iii), debiased over Bayes
+    risk.
+    """
     return 1 + 1 / (noise * (1 + xi * noise) * (1 + noise + 1 / xi))
 
 
 def preconditioner(covariance: Tensor, L: int, noise: float, debiased: bool = True) -> Tensor:
     """Gamma^-1 with Gamma = Sigma + (tr Sigma + d noise)/L I, the best preconditioner of the debiased step.
 
-    debiased=False gives the vanilla one, equation (5.6): (1 + 1/L) Sigma + (tr Sigma + d noise)/L I.
+    debiased=False gives the vanilla one, icl-linear-regression, Eq (5.6): (1 + 1/L) Sigma + (tr Sigma + d noise)/L I.
     """
     d = covariance.shape[-1]
     ridge_part = (covariance.trace() + d * noise) / L * torch.eye(d, dtype=covariance.dtype)

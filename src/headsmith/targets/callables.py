@@ -90,9 +90,10 @@ def plan_callable(
     aim = 0.85 * eps
     for _ in range(3):
         try:
-            found = search(f, *domain, aim, dtype=dtype)
+            found = search(f, domain[0], domain[1], aim, dtype=dtype)
         except Unreached as failure:
-            raise Refusal(f"{name} within {eps:g} on [{domain[0]:g}, {domain[1]:g}]: {failure.reason}; try a larger eps") from None
+            asked = f"{name} within {eps:g} on [{domain[0]:g}, {domain[1]:g}]"
+            raise Refusal(f"{asked}: {failure.reason}; try a larger eps") from None
         head = Head.table(found.slopes, found.offsets, found.values).cast(dtype)
         part = Part("x", "out", None, domain, (head,))
         try:
@@ -134,9 +135,7 @@ def load_callable(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> Calla
         None,
         manifest["constant"],
     )
-    net = CallableNetwork(built, plan, certificate)
-    assert net.certificate is certificate  # raises StaleCertificate if a tensor was altered
-    return net
+    return CallableNetwork(built, plan, certificate).verified()
 
 
 def _constants(

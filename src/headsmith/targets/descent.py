@@ -5,7 +5,7 @@
     rule     delta_i = f(w . x_i - y_i) x_i                       copies of the token, or gates      (Thm 3.1, Thm D.4)
     average  w += -rate mean_i delta_i - rate l2 w,  delta = 0     uniform attention                  (Cor 3.1.2)
 
-As printed, Cor 3.1.2 returns the mean gradient: w, the rate and the sign are missing, and the stack is not closed, since
+As printed, Cor 3.1.2 returns the mean gradient: w, the rate and the sign are missing, and the stack is not closed:
 the next layer needs x and y again. Here the tokens carry (x, y, w, delta) through the residual stream, the same weights
 serve every step, and T steps are T blocks (`unrolled`) or T loops. For the logistic loss tokens hold (1 - 2y) x:
 (sigmoid(w.x) - y) x = sigmoid(w.x~) x~, which two keys give exactly.
@@ -15,9 +15,9 @@ if rate (loss'' lambda_max(X'X/n) + l2) <= 2 (checked for every input): T e in a
 contracts by rho (`certify`). The paper's t eps forgets sqrt(d): eps is a sup-norm (Lemma D.4).
 
     method  auto      the fewest keys that are found
-            gate      heads that attend to themselves or to a null token: (2/a)(sigmoid(a z) - sigmoid(-a z)) = z + O(a^2),
-                      and four of them O(a^4); exact for the logistic loss. Universal Approximation with Softmax Attention,
-                      Thm 4.2 = D.4, where the printed step lacks the factor x_i.
+            gate      attend to yourself or to a null token: (2/a)(sigmoid(a z) - sigmoid(-a z)) = z + O(a^2), with
+                      four heads O(a^4); exact for the logistic loss. (Universal Approximation with Softmax
+                      Attention, Thm 4.2 = D.4, where the printed step lacks the factor x_i.)
             printed   the layer of Cor 3.1.2 as stated, on the printed table
 """
 
@@ -212,7 +212,7 @@ def _gates(
 def gate_heads(loss: str, residual: float, eps: float, count: int) -> list[Head]:
     """Heads value sigmoid(slope z) that sum to loss': one for the logistic loss, 2 or 4 for the squared one.
 
-    (2/a)(sigmoid(a z) - sigmoid(-a z)) = z - a^2 z^3/12 + ...; Richardson's 4/3 and -1/3 with a/2 and a remove that term.
+    (2/a)(sigmoid(a z) - sigmoid(-a z)) = z - a^2 z^3/12 + ...; Richardson's 4/3 and -1/3 with a/2 and a remove it.
     """
     if loss == "logistic":
         return [Head.table([1.0, 0.0], [0.0, 0.0], [1.0, 0.0])]
@@ -232,7 +232,9 @@ def _step(task: Descent, table: RuleTable, ranges: Ranges, reach: float, dtype: 
     unit = FORMATS[dtype].unit
     moved = task.rate * table.size * reach
     kept = ranges.w * math.sqrt(task.features) * (1 + task.rate * task.l2)
-    rounding = task.rate * table.rounding * reach + gamma(task.samples + 16, unit) * moved + gamma(6, unit) * (moved + kept)
+    rounding = (
+        task.rate * table.rounding * reach + gamma(task.samples + 16, unit) * moved + gamma(6, unit) * (moved + kept)
+    )
     return task.rate * table.approximation * reach, rounding
 
 
@@ -241,13 +243,17 @@ def _sum(rho: float, steps: int) -> float:
     return float(steps) if rho >= 1 else min(float(steps), (1 - max(rho, 0.0) ** steps) / (1 - rho))
 
 
-def plan_descent(target: Descent, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto") -> DescentPlan:
+def plan_descent(
+    target: Descent, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto"
+) -> DescentPlan:
     """Sizes and the promised bound of gradient descent, or a Refusal that names what can be had."""
     eps, dtype, method = read_eps(eps), read_dtype(dtype), read_method(method, METHODS)
     if domain is None:
         raise Refusal("gradient descent needs a domain, such as domain=5.0: the size of residuals and entries")
     if method == "printed" and target.steps > 1:
-        raise Refusal("the printed layer returns the mean gradient, not the next w: it cannot be stacked; ask for steps=1")
+        raise Refusal(
+            "the printed layer returns the mean gradient, not the next w: it cannot be stacked; ask for steps=1"
+        )
     ranges = read_ranges(domain)
     asked = eps
     for _ in range(8):
@@ -258,7 +264,9 @@ def plan_descent(target: Descent, *, eps: Any, domain: Any, dtype: Any = "float6
             break
         asked *= 10
     task = f"{target.steps} steps of gradient descent on the {target.loss} loss within {number(eps)} in {dtype}"
-    raise Refusal(f"{task} cannot be certified; eps = {asked:g} can be had" + (" (float64 gives more)" * (dtype == "float32")))
+    raise Refusal(
+        f"{task} cannot be certified; eps = {asked:g} can be had" + (" (float64 gives more)" * (dtype == "float32"))
+    )
 
 
 def _attempt(target: Descent, ranges: Ranges, eps: float, dtype: str, method: str) -> DescentPlan | None:
@@ -294,7 +302,7 @@ def _planned(
     interval = (-ranges.residual, ranges.residual)
     printed = eps / (target.steps * target.rate * math.sqrt(target.features) * ranges.x)
     return DescentPlan(
-        target=f"{target.steps} gradient steps, {target.loss} loss, {target.samples} samples of {target.features} features",
+        target=f"{target.steps} x gradient, {target.loss} loss, {target.samples} samples of {target.features} features",
         domain=interval,
         eps=eps,
         dtype=dtype,

@@ -67,7 +67,8 @@ def explain(net: FormulaNetwork, x: float) -> Explanation:
                 values += [(f"key {j}", float(stored[j, h, 0])) for j in range(len(stored))]
             keys = [(name, float(w), v) for (name, v), w in zip(values, pattern[h].tolist(), strict=True) if w > 0]
             keys.sort(key=lambda key: -key[1])
-            source, target = int(layer.query.index[h, 0]), int((layer.output.index[h] >= 0).nonzero()[0])
+            source = int(layer.query.dense()[h, 0].argmax())
+            target = int(layer.output.dense()[h, :, 0].argmax())
             readings.append(
                 Reading(i, h, names[source], names[target], tuple(keys), float(trace[f"blocks.{i}.attn.hook_z"][0, h, 0]))
             )

@@ -23,7 +23,7 @@ from headsmith.functions import Expression, Unresolved, parse
 from headsmith.functions.balls import ceil_float
 from headsmith.heads.assemble import network
 from headsmith.heads.printed import LARGEST, printed_steps
-from headsmith.network import from_config
+from headsmith.network import Attention, from_config
 from headsmith.proof.certificate import SLACK, Certificate, certify
 from headsmith.records.shown import number, upper
 from headsmith.refusal import Refusal
@@ -190,16 +190,25 @@ def _refusal(f: Expression, domain: Domain, eps: float, dtype: str, method: str,
     asked = f"{f} within {number(eps)} in {dtype} on {interval(domain)} cannot be certified: {short.reason}"
     scale = max(float(np.abs(f(np.linspace(*domain, 257))).max()), 1e-300)
     floor = 8 * float(np.finfo(dtype).eps) * scale
-    reachable = max(2 * eps, floor, 1.05 * short.best if math.isfinite(short.best) else 0.0)
-    for _ in range(7):
-        reachable = float(upper(reachable))
-        try:
-            forge(f, domain, reachable, dtype, method)
-        except Short:
-            reachable *= 3
-        else:
-            return Refusal(f"{asked}; eps = {reachable:g} can be had" + _other(dtype, method))
-    return Refusal(f"{asked}; nor can eps = {reachable / 3:.1g}" + _other(dtype, method))
+    tried = max(2 * eps, floor, 1.05 * short.best if math.isfinite(short.best) else 0.0)
+    for factor in (2, 2, 3, 4, 10, 100):
+        tried = float(upper(tried))
+        if tried >= 0.5 * scale:
+            break
+        if _can(f, domain, tried, dtype, method):
+            return Refusal(f"{asked}; eps = {tried:g} can be had" + _other(dtype, method))
+        tried *= factor
+    flat = float(upper(1.01 * scale))  # a constant is always within that
+    can = f"; eps = {flat:g} can be had" if _can(f, domain, flat, dtype, method) else ""
+    return Refusal(asked + can + _other(dtype, method))
+
+
+def _can(f: Expression, domain: Domain, eps: float, dtype: str, method: str) -> bool:
+    try:
+        forge(f, domain, eps, dtype, method)
+    except Short:
+        return False
+    return True
 
 
 def _other(dtype: str, method: str) -> str:
@@ -213,7 +222,7 @@ def load_formula(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> Formul
     certificate = Certificate.from_record(manifest["certificate"])
     built = from_config(manifest["network"], tensors)
     expression = Expression.from_tree(manifest["target"])
-    attention = [layer for layer in built.layers.values() if layer.kind == "attention"]
+    attention = [layer for layer in built.layers.values() if isinstance(layer, Attention)]
     plan = FormulaPlan(
         target=manifest["formula"],
         domain=certificate.domain,
@@ -229,6 +238,4 @@ def load_formula(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> Formul
         expression=expression,
         program=None,
     )
-    net = FormulaNetwork(built, plan, certificate)
-    assert net.certificate is certificate  # raises StaleCertificate if a tensor was altered
-    return net
+    return FormulaNetwork(built, plan, certificate).verified()

@@ -103,9 +103,9 @@ class PromptClip:
 
 @dataclass(frozen=True)
 class ResidualRule:
-    """f(w . x_i - y_i) x_i for each of n samples, f a formula of one variable (In-Context Algorithm Emulation, Thm 3.1).
+    """f(w . x_i - y_i) x_i for n samples, f a formula of one variable (In-Context Algorithm Emulation, Thm 3.1).
 
-    net(x, y, w) takes x (batch..., n, d), y (batch..., n) and w (batch..., d), or a w for each sample, to (batch..., n, d).
+    net(x, y, w) takes x (batch..., n, d), y (batch..., n) and w (batch..., d), or a w for each, to (batch..., n, d).
 
     >>> ResidualRule("tanh(t)", features=4, samples=16)
     ResidualRule(f='tanh(t)', features=4, samples=16)

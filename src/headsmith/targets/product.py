@@ -1,4 +1,4 @@
-"""X -> A X B by softmax alone (Lemma I.1): attention whose weights are a given matrix.
+"""X -> A X B by softmax alone (softmax-universality, Lemma I.1): attention whose weights are a given matrix.
 
 Paper (tokens are columns, strictly positive B):  W_V = S [A 0],  W_Q = [0 I],  W_K = [0 ln B^T, ln(S 1 - s)],  s
 the column sums of B. Here: token r carries a one-hot position, its key is row r of ln B, the query of token j picks
@@ -52,11 +52,13 @@ class Mixture:
         return Mixture(*(x.astype(dtype).astype(np.float64) for x in (self.logs, self.values)))
 
 
-def mixture(A: Matrix, B: Matrix, method: str = "auto") -> Mixture:
-    """Lemma I.1 for A and B; `printed` takes 3 max s for S and no floor, so B must be positive."""
-    parts, signs = signed(B, FLOOR if method == "auto" else 0.0)
-    top = max(float(part.sum(0).max()) for part in parts)
-    total = (3.0 if method == "printed" else 1.125) * top
+def mixture(A: Matrix, B: Matrix, floor: float = FLOOR, share: float = 1.125) -> Mixture:
+    """Lemma I.1 for A and B: S = share max s, and a floor (relative to max|B|) where B is not of one sign.
+
+    As printed: share = 3 and no floor, so that B must be positive.
+    """
+    parts, signs = signed(B, floor)
+    total = share * max(float(part.sum(0).max()) for part in parts)
     logs, values = [], []
     for part, sign in zip(parts, signs, strict=True):
         with np.errstate(divide="ignore"):
@@ -266,7 +268,7 @@ def plan_product(
             "Lemma I.1 as printed takes the logarithm of every entry of B, and some are not "
             "positive: method='auto' adds a floor"
         )
-    stored = mixture(A, B, method).cast(dtype)
+    stored = (mixture(A, B, 0.0, 3.0) if method == "printed" else mixture(A, B)).cast(dtype)
     approximation, rounding = prove_product(stored, A, B, max(map(abs, domain)), FORMATS[dtype])
     plan = ProductPlan(
         target="X -> A X B",

@@ -1,7 +1,7 @@
 """The table of a learning rule: f(z) at z = w . x - y, proved for the residual as floating point computes it.
 
 A rule needs the *product* f(z) v of a function and a vector, and attention multiplies only by what its values hold. So
-every key of the table carries level_j v (`network.Copies`), and f must be a table proper: constants at the keys, no gates.
+every key of the table carries level_j v (`network.Copies`), and f must be a table proper: constants at the keys.
 
     exact     f is a two-key softmax already: tanh, sigmoid, shifted and scaled      (dossier 2.5)
     table     fewest keys, searched and proved, for any continuous f
@@ -131,15 +131,17 @@ def _table(f: Expression, proof: Proved, ranges: Ranges, features: int, dtype: s
 
 def rule_layer(head: Head, query: Map, key: Map, value: Map, output: Map, dtype: torch.dtype, residual: bool) -> Copies:
     """f(query . key) value, f the head's table."""
-    slopes, offsets, levels = (torch.tensor(part, dtype=dtype)[None] for part in (head.slopes, head.offsets, head.values))
+    slopes, offsets, levels = (
+        torch.tensor(part, dtype=dtype)[None] for part in (head.slopes, head.offsets, head.values)
+    )
     return Copies(query, key, value, output, slopes, offsets, levels, residual)
 
 
 def suppression(head: Head, residual: float, samples: int, leak: float) -> float:
     """C so that, in one softmax over all samples, at most `leak` of the weight leaves the block of the query.
 
-    A key of another block outscores the best key of the own one by at most max top - min top, top(z) = max_j a_j z + b_j
-    over |z| <= residual. (Thm 3.1 prints two values of C; the smaller fails.)
+    A key of another block outscores the best key of the own one by at most max top - min top over |z| <= residual, where
+    top(z) = max_j a_j z + b_j. (Thm 3.1 prints two values of C; the smaller fails.)
     """
     z = np.linspace(-residual, residual, 2001)
     top = (np.outer(z, head.slopes) + head.offsets).max(1)
@@ -147,4 +149,14 @@ def suppression(head: Head, residual: float, samples: int, leak: float) -> float
     return float(top.max() - top.min()) + room + math.log(max(samples - 1, 1) * head.keys / leak)
 
 
-__all__ = ["Ranges", "RuleTable", "Short", "as_formula", "prove_heads", "read_ranges", "rule_layer", "suppression", "tabulate"]
+__all__ = [
+    "Ranges",
+    "RuleTable",
+    "Short",
+    "as_formula",
+    "prove_heads",
+    "read_ranges",
+    "rule_layer",
+    "suppression",
+    "tabulate",
+]

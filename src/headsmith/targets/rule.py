@@ -2,16 +2,16 @@
 
     net(x, y, w)[..., i, :] = f(w . x_i - y_i) x_i              x (batch..., n, d), y (batch..., n), w (batch..., d)
 
-Paper (tokens are columns): column (i, j) of Linear(Z) is [2 L_j x_i; 2 L_j y_i; f(L_j) x_i; -L_j^2; C e_i], the query of
-sample c is [w; -1; 0; 1; e_c].  Here: feature j of copy (i, j) is slope_j (x_i, y_i), offset_j and level_j x_i.
+Paper (tokens are columns): column (i, j) of Linear(Z) is [2 L_j x_i; 2 L_j y_i; f(L_j) x_i; -L_j^2; C e_i], query c is
+ [w; -1; 0; 1; e_c].  Here: feature j of copy (i, j) is slope_j (x_i, y_i), offset_j and level_j x_i.
 
     method  auto      the block layer: every sample a softmax of its own, O(n P)
             dense     one softmax over all n (P + 1) keys, C keeps the samples apart, O(n^2 P): the paper's layer
             printed   the paper's layer with its staircase table, and its C
 
-Repaired: each query sits in the first copy of its own sample, so the layer in front is truly column-wise and every sample
-may bring its own w; C is computed from the table. Also w = 0 with direction s_i = (X'X/n)^-1 x_i in the prompt: the mean
-of f(-y_i) s_i is then minus the least-squares solution, in one honest layer (Cor 3.1.3, where the proof takes L).
+Repaired: each query sits in the first copy of its own sample, so the layer in front is truly column-wise and every
+sample may bring its own w; C is computed from the table. With w = 0 and direction s_i = (X'X/n)^-1 x_i the mean of
+f(-y_i) s_i is minus the least-squares solution, in one honest layer (Cor 3.1.3, where the proof takes L).
 """
 
 from __future__ import annotations
@@ -130,13 +130,15 @@ def block(head: Head, features: int, samples: int, dtype: torch.dtype) -> Networ
     lift = Affine(Select([*range(width - 1), -1], width - 1), bias)
     names = [*(f"{name}.{k}" for name in ("x",) for k in range(d)), "y"]
     names += [f"{name}.{k}" for name in ("w", "direction") for k in range(d)]
-    return Network({"lift": lift, "rule": rule}, tokens=[f"sample.{i}" for i in range(samples)], features=[*names, "minus"])
+    return Network(
+        {"lift": lift, "rule": rule}, tokens=[f"sample.{i}" for i in range(samples)], features=[*names, "minus"]
+    )
 
 
 def dense(head: Head, features: int, samples: int, strength: float, dtype: torch.dtype) -> Network:
     """The paper's layer: n (P + 1) key tokens (i, j), one softmax over all of them, `strength` keeps samples apart.
 
-    Token (i, j): slope_j x_i | slope_j y_i | level_j s_i | offset_j | C e_i | w | -1 | 1 | e_i; query of sample i: (i, 0).
+    Token (i, j): slope_j x_i | slope_j y_i | level_j s_i | offset_j | C e_i | w | -1 | 1 | e_i; (i, 0) asks for i.
     """
     d, n, count = features, samples, head.keys
     top = 2 * d + 2 + n  # rows of the upper half, which the keys and values read
@@ -174,9 +176,7 @@ def printed_suppression(head: Head, features: int, ranges: Ranges, leak: float) 
     return widest * (2 * features * size**2 + 2 * size) + math.log(1 / leak)
 
 
-def plan_rule(
-    target: ResidualRule, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto"
-) -> RulePlan:
+def plan_rule(target: ResidualRule, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto") -> RulePlan:
     """Sizes and the promised bound of a rule, or a Refusal that names what can be had."""
     f, eps, dtype, method = as_formula(target.f), read_eps(eps), read_dtype(dtype), read_method(method, METHODS)
     if domain is None:
@@ -203,7 +203,7 @@ def plan_rule(
 def _planned(
     target: ResidualRule, f: Expression, table: RuleTable, ranges: Ranges, eps: float, dtype: str, method: str
 ) -> RulePlan:
-    """Error of the product: that of f times |x|, one rounding, and in the dense layer the leak and the larger softmax."""
+    """Error of the product: that of f times |x|, one rounding; in the dense layer also the leak and a longer softmax."""
     unit, d, n, size = FORMATS[dtype].unit, target.features, target.samples, ranges.x
     approximation = table.approximation * size
     rounding = (table.rounding + gamma(3, unit) * table.size) * size

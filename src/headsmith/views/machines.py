@@ -70,7 +70,7 @@ def bars(measured: Mapping[str, Any]) -> Figure:
 def one_machine(measured: Mapping[str, Any]) -> Figure:
     """Prompts on the left, one frozen machine in the middle, results with their errors on the right."""
     rows: Sequence[Mapping[str, Any]] = measured["programs"]
-    fig, axes = figure(width=9.6, height=0.62 * len(rows) + 1.6)
+    fig, axes = figure(width=8.6, height=0.4 * len(rows) + 1.0)
     axes.set_xlim(0, 10)
     axes.set_ylim(-0.8, len(rows) + 0.9)
     axes.axis("off")

@@ -27,7 +27,10 @@ def sweeps(measured: Mapping[str, Any]) -> Figure:
         ax.plot(panel["sizes"], panel["repaired"], "^-", color=PALETTE[2], label="constructed, c = 5.43")
         ax.plot(panel["sizes"], panel["mean"], ":", color=PALETTE[6], label="predict the mean")
         ax.plot(panel["sizes"], panel["regression"], "--", color=PALETTE[3], label="linear regression")
-        ax.set_title(f"slope {measured[f'slope {name}']:.2f} trained, {measured[f'constructed slope {name}']:.2f} constructed", fontsize=10)
+        ax.set_title(
+            f"slope {measured[f'slope {name}']:.2f} trained, {measured[f'constructed slope {name}']:.2f} constructed",
+            fontsize=10,
+        )
         ax.set_xlabel(AXES[name])
     axes[0].set_ylabel("mean squared error, 32 channels")
     _shared_legend(fig, axes[0])
@@ -45,7 +48,9 @@ def sequence(measured: Mapping[str, Any]) -> Figure:
             ("gates", PALETTE[4], "constructed, gates with beta = 10"),
             ("compiled", PALETTE[2], "compiled, certified 1e-6"),
         ):
-            ax.plot(panel["sizes"], panel[key], "--" if key in ("mean", "regression") else "-", color=color, label=label)
+            ax.plot(
+                panel["sizes"], panel[key], "--" if key in ("mean", "regression") else "-", color=color, label=label
+            )
         ax.set_title(f"slope {measured[f'slope {name}']:.2f} trained")
         ax.set_xlabel(AXES[name])
     axes[0].set_ylabel("mean squared error")
@@ -60,7 +65,14 @@ def heatmaps(measured: Mapping[str, Any]) -> Figure:
     for column, width in enumerate(widths):
         for row, kind in enumerate(("constructed", "trained")):
             ax = axes[row, column]
-            ax.imshow(np.array(measured[kind][column]["pattern"]).T, aspect="auto", cmap="viridis", vmin=0, vmax=1, origin="lower")
+            ax.imshow(
+                np.array(measured[kind][column]["pattern"]).T,
+                aspect="auto",
+                cmap="viridis",
+                vmin=0,
+                vmax=1,
+                origin="lower",
+            )
             ax.grid(False)
             share = measured[kind][column]["ends"]
             ax.set_title(f"{kind}, |b - a| = {width:g}: {100 * share:.0f} % on the ends", fontsize=9)

@@ -35,11 +35,11 @@ def _target(x: Tensor, y: Tensor, w: Tensor) -> Tensor:
 
 
 class OneHead(nn.Module):
-    """Queries from w, keys and values from (x, y), one head, a learned position a token."""
+    """Queries from w, keys and values from (x, y), one head."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.layer = Multihead(D + 1, HIDDEN, 1, D, queries=D, positions=N)
+        self.layer = Multihead(N, D + 1, HIDDEN, 1, D, queries=D)
 
     def forward(self, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         x, y, w = batch

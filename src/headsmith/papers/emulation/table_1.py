@@ -34,7 +34,7 @@ class Parts(nn.Module):
     def __init__(self, heads: int) -> None:
         super().__init__()
         sizes = (HIDDEN, HIDDEN, D)
-        self.models = nn.ModuleList(Multihead(D, HIDDEN, heads, size) for size in sizes)
+        self.models = nn.ModuleList(Multihead(N, D, HIDDEN, heads, size) for size in sizes)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         k, q, v = (model(x) for model in self.models)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from headsmith.papers.emulation.trained import ALGORITHMS, SHORT, Batch, Source, compare
+from headsmith.papers.emulation.trained import ALGORITHMS, SHORT, TOKENS, Batch, Source, compare
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
 from headsmith.records import Run
 from headsmith.reference.solvers import Problem
@@ -28,7 +28,7 @@ from headsmith.views.machines import bars
 
 PRINTED_2 = {"baseline": (0.068, 0.004, 0.147), "frozen": (0.059, 0.071, 0.120)}
 PRINTED_3 = {"baseline": (0.0354, 0.0132, 0.0288), "frozen": (0.0322, 0.0252, 0.0250)}
-D, N = 24, 20
+D, N = 24, TOKENS
 NOISE = 0.1
 
 

@@ -17,6 +17,7 @@ from headsmith.records import Run
 SHORT = 5_000
 """Fewer training steps than this are too few to judge a trained model."""
 
+TOKENS = 20
 ALGORITHMS = ("lasso", "ridge", "linear")
 Batch = tuple[Tensor, Tensor, Tensor]
 """x (batch, tokens, features), w (batch, features), target (batch, tokens)"""
@@ -24,31 +25,38 @@ Source = Callable[[str, torch.Generator, int, bool], Batch]
 """(algorithm, generator, batch, unseen) -> batch; unseen asks for data that are not trained on"""
 
 
+class Columns(nn.Module):
+    """The paper's *Linear* (Def 2.2): every token has a matrix and a bias of its own."""
+
+    def __init__(self, tokens: int, width: int, out: int) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(width)
+        self.weight = nn.Parameter(torch.empty(tokens, width, out).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(tokens, out).uniform_(-bound, bound))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.einsum("...tw,two->...to", x, self.weight) + self.bias
+
+
 class Multihead(nn.Module):
-    """Linear, softmax attention with `heads` heads, linear; no residual. `positions` adds a learned bias a token.
+    """Linear, softmax attention with `heads` heads, a linear map of the features; no residual.
 
     Queries may come from other tokens than keys and values: forward(tokens, queries).
     """
 
-    def __init__(
-        self, width: int, hidden: int, heads: int, out: int, queries: int | None = None, positions: int = 0
-    ) -> None:
+    def __init__(self, tokens: int, width: int, hidden: int, heads: int, out: int, queries: int | None = None) -> None:
         super().__init__()
         self.heads = heads
-        self.lift, self.ask = nn.Linear(width, hidden), nn.Linear(queries or width, hidden)
-        self.query, self.pair, self.out = (
-            nn.Linear(hidden, hidden),
-            nn.Linear(hidden, 2 * hidden),
-            nn.Linear(hidden, out),
-        )
-        self.places = nn.Parameter(torch.randn(positions, hidden) * 0.5) if positions else None
+        self.query = Columns(tokens, queries or width, hidden)
+        self.key, self.value = Columns(tokens, width, hidden), Columns(tokens, width, hidden)
+        self.out = nn.Linear(hidden, out)
 
     def forward(self, tokens: Tensor, queries: Tensor | None = None) -> Tensor:
-        lifted, asked = self.lift(tokens), self.ask(tokens if queries is None else queries)
-        if self.places is not None:
-            lifted, asked = lifted + self.places, asked + self.places
-        q = self.query(asked).unflatten(-1, (self.heads, -1)).transpose(-3, -2)
-        k, v = (t.unflatten(-1, (self.heads, -1)).transpose(-3, -2) for t in self.pair(lifted).chunk(2, -1))
+        asked = tokens if queries is None else queries
+        q, k, v = (
+            layer(x).unflatten(-1, (self.heads, -1)).transpose(-3, -2)
+            for layer, x in ((self.query, asked), (self.key, tokens), (self.value, tokens))
+        )
         weights = torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), -1)
         return self.out((weights @ v).transpose(-3, -2).flatten(-2))
 
@@ -56,9 +64,9 @@ class Multihead(nn.Module):
 class Predictor(nn.Module):
     """x . w from tokens (x, w): what the prompt models of Tables 2 and 3 have to learn."""
 
-    def __init__(self, features: int, hidden: int, heads: int) -> None:
+    def __init__(self, tokens: int, features: int, hidden: int, heads: int) -> None:
         super().__init__()
-        self.layer = Multihead(2 * features, hidden, heads, 1)
+        self.layer = Multihead(tokens, 2 * features, hidden, heads, 1)
 
     def forward(self, pair: tuple[Tensor, Tensor]) -> Tensor:
         x, w = pair
@@ -77,7 +85,7 @@ def train_predictor(
     """A predictor trained on batches of these algorithms in turn."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Predictor(features, settings["hidden"], settings["heads"])
+        model = Predictor(TOKENS, features, settings["hidden"], settings["heads"])
 
     def sample(g: torch.Generator) -> tuple[tuple[Tensor, Tensor], Tensor]:
         pick = algorithms[int(torch.randint(len(algorithms), (), generator=g))]

@@ -26,7 +26,7 @@ GOOD: dict[str, Any] = {"preset": "good", "seeds": 4, "prompts": 20_000}
 FULL: dict[str, Any] = {"preset": "paper", "seeds": 8, "prompts": 50_000}
 PRESETS = {"smoke": SMOKE, "good": GOOD, "paper": FULL}
 STILL = {"smoke": {"prompts": 4_000}, "good": {"prompts": 20_000}, "paper": {"prompts": 50_000}}
-TOY = {"steps": 40, "prompts": 200}
+TOY = {"steps": 40, "prompts": 200, "seeds": 1}
 
 LONG = 400_000  # steps from which the paper's gamma = 0.13 can be asked for
 

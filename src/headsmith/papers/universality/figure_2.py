@@ -46,7 +46,9 @@ def constructed(p: int, width: float, heads: int, z: np.ndarray) -> dict[str, fl
     low, high = -width / 2, width / 2
     exact = np.clip(z, low, high)
     shapes = {
-        "printed": [rules.printed_rule(low, high, p)] if heads == 1 else rules.sentinels(low, high, p, heads, 1e-3, True),
+        "printed": [rules.printed_rule(low, high, p)]
+        if heads == 1
+        else rules.sentinels(low, high, p, heads, 1e-3, True),
         "repaired": rules.telescope(low, high, p, heads),
     }
     found = {}
@@ -115,7 +117,16 @@ def figure_2(settings: Mapping[str, Any], record: Run) -> Outcome:
             for key, value in values.items():
                 panel[key].append(value)
             wins = wins and built["repaired"] < values["trained"]
-            rows.append(Row(f"{axis} = {size}: trained, beside it the constructed network", None, values["trained"], "not stated", len(scores), built["repaired"]))
+            rows.append(
+                Row(
+                    f"{axis} = {size}: trained, beside it the constructed network",
+                    None,
+                    values["trained"],
+                    "not stated",
+                    len(scores),
+                    built["repaired"],
+                )
+            )
         panels[axis] = panel
     m: dict[str, Any] = {"epochs": settings["epochs"], "panels": panels, "constructed wins": bool(wins)}
     for axis, panel in panels.items():
@@ -126,5 +137,14 @@ def figure_2(settings: Mapping[str, Any], record: Run) -> Outcome:
     rows.append(Row("predict the mean (p sweep)", None, last["mean"][0]))
     rows.append(Row("linear regression for each token (p sweep)", None, last["regression"][0]))
     for axis, printed in (("p", -1), ("width", 1), ("heads", -1)):
-        rows.append(Row(f"slope in {axis}: trained, beside it constructed", printed, m[f"slope {axis}"], "not stated", None, m[f"constructed slope {axis}"]))
+        rows.append(
+            Row(
+                f"slope in {axis}: trained, beside it constructed",
+                printed,
+                m[f"slope {axis}"],
+                "not stated",
+                None,
+                m[f"constructed slope {axis}"],
+            )
+        )
     return Outcome(m, rows)

@@ -26,14 +26,12 @@ class Lift(nn.Module):
         super().__init__()
         self.linear = nn.Linear(features, hidden)
         self.gain = nn.Parameter(torch.ones(tokens, hidden))
-        self.extra = nn.Parameter(torch.linspace(-1, 1, max(total - tokens, 1))[:, None].repeat(1, hidden))
-        self.missing = total - tokens
+        extra = torch.linspace(-1, 1, total - tokens)[:, None].repeat(1, hidden)
+        self.extra = nn.Parameter(extra) if total > tokens else None
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.linear(x) * self.gain
-        if not self.missing:
-            return y
-        return torch.cat([y, self.extra.expand(len(x), -1, -1)], 1)
+        return y if self.extra is None else torch.cat([y, self.extra.expand(len(x), -1, -1)], 1)
 
 
 class Single(nn.Module):

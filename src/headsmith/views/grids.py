@@ -1,0 +1,86 @@
+"""Pictures of functions of several variables: tokens against eps, a head over its square, and the bumps of a sequence map.
+
+Every function draws from plain lists and numbers, as a record holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from headsmith.views.style import PALETTE, figure, loglog
+
+__all__ = ["bumps", "head", "sizes"]
+
+
+def sizes(measured: Mapping[str, Any]) -> Figure:
+    """Tokens against certified eps, one line a function: ours solid, the notes' unoptimised grid dotted."""
+    fig, ax = figure(1, 1, width=6.6, height=4.4)
+    for color, (name, points) in zip(PALETTE, _by_formula(measured).items(), strict=False):
+        loglog(ax, [p["eps"] for p in points], [p["tokens"] for p in points], name, color=color)
+        known = [p for p in points if p["prototype"]]
+        loglog(ax, [p["eps"] for p in known], [p["prototype"] for p in known], color=color, linestyle=":", marker="", label=None)
+    ax.plot([], [], color="#888888", linestyle=":", label="evenly spaced keys, sampled error")
+    ax.invert_xaxis()
+    ax.set_xlabel("certified eps on the unit square or cube")
+    ax.set_ylabel("tokens of one head")
+    ax.set_title("One head, keys optimised for all slices of each axis")
+    ax.legend(fontsize=8)
+    return fig
+
+
+def head(measured: Mapping[str, Any]) -> Figure:
+    """One head over its square: the function, the error in its proved band, and where each token attends most."""
+    shown = measured["picture"]
+    fig, axes = figure(1, 3, width=4.3, height=3.7)
+    (lo, hi), bound = shown["interval"], shown["bound"]
+    extent = (lo, hi, lo, hi)
+    values, error = np.array(shown["values"]), np.array(shown["error"])
+    first = axes[0].imshow(values.T, origin="lower", extent=extent, cmap="viridis")
+    axes[0].set_title(shown["formula"])
+    fig.colorbar(first, ax=axes[0], shrink=0.8)
+    second = axes[1].imshow(error.T, origin="lower", extent=extent, cmap="RdBu_r", vmin=-bound, vmax=bound)
+    axes[1].set_title(f"error; the scale is the proved bound {bound:.1e}")
+    fig.colorbar(second, ax=axes[1], shrink=0.8)
+    weights = np.array(shown["weights"])
+    third = axes[2].imshow(weights.T, origin="lower", cmap="magma")
+    x, y = shown["at"]
+    axes[2].set_title(f"attention at x = {x:g}, y = {y:g}")
+    axes[2].set_xlabel("key of x")
+    axes[2].set_ylabel("key of y")
+    fig.colorbar(third, ax=axes[2], shrink=0.8)
+    for ax in axes:
+        ax.grid(False)
+    for ax in axes[:2]:
+        ax.set_xlabel("x")
+        ax.set_ylabel("y")
+    return fig
+
+
+def bumps(measured: Mapping[str, Any]) -> Figure:
+    """A cut through the sequence networks, and their sup errors against the number of cells or tokens."""
+    fig, (left, right) = figure(1, 2, width=6.0, height=4.0)
+    cut = measured["cut"]
+    left.plot(cut["x"], cut["target"], color=PALETTE[6], label="f")
+    for color, name in zip(PALETTE, ("printed", "core", "straddling"), strict=False):
+        left.plot(cut["x"], cut[name], color=color, label=name + (" / cells" if name == "printed" else ""), linewidth=1.2)
+    left.set_title(f"first output along x1, {cut['cells']} cells")
+    left.set_xlabel("x1")
+    left.legend()
+    for color, (name, points) in zip(PALETTE, measured["errors"].items(), strict=False):
+        loglog(right, [p["cells"] for p in points], [p["error"] for p in points], name, color=color)
+    right.set_title("sup error")
+    right.set_xlabel("cells of the bumps, tokens of the grid head")
+    right.legend()
+    return fig
+
+
+def _by_formula(measured: Mapping[str, Any]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for point in measured["points"]:
+        if point["tokens"] is not None:
+            found.setdefault(point["formula"], []).append(point)
+    return found
