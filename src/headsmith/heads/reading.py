@@ -8,6 +8,7 @@ Only wirings that the assemblers of this package make are understood; anything e
 from __future__ import annotations
 
 import numpy as np
+
 from headsmith.network import Attention
 from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal

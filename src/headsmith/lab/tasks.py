@@ -155,13 +155,14 @@ def _mask(
 class Sampled(Task):
     """A task whose prompts come from the user's own sampler; see `sampled`."""
 
-    sampler: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]] = field(default=lambda *_: (None,) * 4, repr=False)  # type: ignore[assignment, return-value]
+    sampler: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]] | None = field(default=None, repr=False)
 
     @property
     def solved(self) -> bool:
         return False
 
     def draw(self, *shape, length=None, generator=None, dtype=torch.float32, device="cpu"):  # type: ignore[override]
+        assert self.sampler is not None
         count = math.prod(shape)
         X, y, x, target = self.sampler(count, length or self.length, generator)
         tokens = torch.cat([X, y.unsqueeze(-1)], -1).transpose(-1, -2)

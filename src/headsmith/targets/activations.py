@@ -78,7 +78,7 @@ def of_module(module: nn.Module) -> Activation | None:
     if name in ("QuickGELU", "QuickGELUActivation"):
         return _vouched(module, of_formula(NAMES["QuickGELU"]))
     raise Refusal(
-        f"{name} is neither Linear nor an activation that is compiled ({', '.join(k for k in NAMES if k != 'GELUTanh')}); "
+        f"{name} is neither Linear nor an activation that is compiled ({', '.join(NAMES)}); "
         "replace it, or compile the part of the network without it"
     )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ class MLPNetwork(Compiled):
         return self.decode(self.network(self.encode(x)))
 
     def certify(self, x: Any) -> Tensor:
-        """|net(x) - mlp(x)| for these very inputs and outputs, in ball arithmetic and rounded up: no model of rounding."""
+        """|net(x) - mlp(x)| for these very inputs and outputs, in ball arithmetic, rounded up: no model of rounding."""
         x = accept(x, self.dtype, torch.device("cpu"))
         y = self(x).detach().cpu().double()
         with precision(96):
@@ -171,7 +172,9 @@ def _refusal(stack: Stack, eps: float, domain: Domain, dtype: str, short: Short)
         except Short:
             best *= 4
         else:
-            return Refusal(f"{asked}; eps = {best:g} can be had" + (", less with dtype='float64'" if dtype == "float32" else ""))
+            return Refusal(
+                f"{asked}; eps = {best:g} can be had" + (", less with dtype='float64'" if dtype == "float32" else "")
+            )
     return Refusal(f"{asked}; nor can eps = {best / 4:.1g}")
 
 
@@ -252,7 +255,7 @@ def stored(
     """The matrices and heads that the network holds, refused unless it is wired as such a perceptron."""
     first = network.layers["linear1"].value.weight.detach().double().numpy()[0]
     linears, heads = [Linear(first[: widths[1], : widths[0]], first[: widths[1], -1])], []
-    for l, (units, out) in enumerate(zip(widths[1:], widths[2:], strict=False), 1):
+    for l, (units, out) in enumerate(pairwise(widths[1:]), 1):
         layer: Any = network.layers[f"units{l}"]
         own = heads_of(layer, width(units) - 1)[:-1]
         column = layer.output.weight.detach().double().numpy()[:, :, 0]
@@ -276,7 +279,8 @@ def load_mlp(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> MLPNetwork
         str(stack), certificate.domain, read(manifest["eps"]), certificate.dtype, manifest["method"],
         sum(k * n for (_, k), n in zip(counts, stack.widths[1:], strict=False)),
         sum(h * n for (h, _), n in zip(counts, stack.widths[1:], strict=False)),
-        len(stack.linears), certificate.approximation, certificate.rounding, read(manifest["printed_anchors"]), stack, None,
+        len(stack.linears), certificate.approximation, certificate.rounding,
+        read(manifest["printed_anchors"]), stack, None,
     )  # fmt: skip
     net = MLPNetwork(built, plan, certificate)
     assert net.certificate is certificate  # raises StaleCertificate if a tensor was altered

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +94,7 @@ def checked(linears: list[Linear], activations: list[Activation]) -> Stack:
             raise Refusal("the network holds NaN or infinite weights")
         if len(linear.bias) != len(linear.weight):
             raise Refusal(f"a Linear of {len(linear.weight)} outputs has {len(linear.bias)} biases")
-    for a, b in zip(linears, linears[1:], strict=False):
+    for a, b in pairwise(linears):
         if len(a.bias) != b.weight.shape[1]:
             raise Refusal(f"a Linear of {b.weight.shape[1]} inputs follows one of {len(a.bias)} outputs")
     return Stack(tuple(linears), tuple(activations))

@@ -2,8 +2,8 @@
 
     net(x, w, t)[..., i] = Range_[low, high](w . x_i + t_i)
 
-The prompt's tokens are (x_i, w, t_i). An affine layer writes one token for each anchor k next to them, with slope_k w in
-it, so that the score of anchor k at token i is slope_k (w . x_i + t_i) + offset_k: a query (x_i, t_i, 1) meets a key
+The prompt's tokens are (x_i, w, t_i). An affine layer writes one token for each anchor k next to them, with slope_k w
+in it, so that the score of anchor k at token i is slope_k (w . x_i + t_i) + offset_k: a query (x_i, t_i, 1) meets a key
 (slope_k w, slope_k, offset_k), and the anchors' values are constants. As printed, t enters the keys of the first token
 with the factor -1 instead of -2, which halves it, and the t of every other token is lost.
 """
@@ -63,8 +63,8 @@ def _certificate(plan: PromptClipPlan, weights: str) -> Certificate:
         plan.approximation,
         plan.rounding,
         "proved",
-        f"|network(x, w, t)_i - Range_[{clip.low:g}, {clip.high:g}](w . x_i + t_i)| <= bound for every {plan.dtype} x in "
-        f"[{number(lo, 6)}, {number(hi, 6)}], |w| <= {clip.weight:g}, |t| <= {clip.shift:g}",
+        f"|network(x, w, t)_i - Range_[{clip.low:g}, {clip.high:g}](w . x_i + t_i)| <= bound for every {plan.dtype} x "
+        f"in [{number(lo, 6)}, {number(hi, 6)}], |w| <= {clip.weight:g}, |t| <= {clip.shift:g}",
         plan.domain,
         plan.dtype,
         weights,
@@ -100,12 +100,13 @@ class PromptClipNetwork(Compiled):
         y = self(x, w, t).detach().cpu().double()
         clip = self.plan.clip
         x, w, t = (torch.as_tensor(v, dtype=torch.float64) for v in (x, w, t))
-        rows = zip(x.reshape(-1, clip.features).tolist(), w[..., None, :].expand_as(x).reshape(-1, clip.features).tolist(),
-                   t.reshape(-1).tolist(), y.reshape(-1).tolist(), strict=True)  # fmt: skip
+        d = clip.features
+        points, weights = x.reshape(-1, d), w[..., None, :].expand_as(x).reshape(-1, d)
+        rows = zip(*(v.tolist() for v in (points, weights, t.reshape(-1), y.reshape(-1))), strict=True)
         with precision(128):
             errors = []
-            for point, weights, shift, out in rows:
-                z = sum((arb(a) * b for a, b in zip(weights, point, strict=True)), arb(shift))
+            for point, weight, shift, out in rows:
+                z = sum((arb(a) * b for a, b in zip(weight, point, strict=True)), arb(shift))
                 errors.append(ceil_float(abs(z.max(arb(clip.low)).min(arb(clip.high)) - out)))
         return torch.tensor(errors, dtype=torch.float64).reshape(y.shape)
 

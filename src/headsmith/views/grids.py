@@ -1,4 +1,4 @@
-"""Pictures of functions of several variables: tokens against eps, a head over its square, and the bumps of a sequence map.
+"""Pictures of functions of several variables: tokens against eps, a head over its square, the bumps.
 
 Every function draws from plain lists and numbers, as a record holds them.
 """
@@ -18,17 +18,24 @@ __all__ = ["bumps", "head", "sizes"]
 
 def sizes(measured: Mapping[str, Any]) -> Figure:
     """Tokens against certified eps, one line a function: ours solid, the notes' unoptimised grid dotted."""
-    fig, ax = figure(1, 1, width=6.6, height=4.4)
+    fig, ax = figure(1, 1, width=8.6, height=4.4)
     for color, (name, points) in zip(PALETTE, _by_formula(measured).items(), strict=False):
         loglog(ax, [p["eps"] for p in points], [p["tokens"] for p in points], name, color=color)
         known = [p for p in points if p["prototype"]]
-        loglog(ax, [p["eps"] for p in known], [p["prototype"] for p in known], color=color, linestyle=":", marker="", label=None)
+        loglog(
+            ax,
+            [p["eps"] for p in known],
+            [p["prototype"] for p in known],
+            color=color,
+            linestyle=":",
+            marker="",
+        )
     ax.plot([], [], color="#888888", linestyle=":", label="evenly spaced keys, sampled error")
     ax.invert_xaxis()
     ax.set_xlabel("certified eps on the unit square or cube")
     ax.set_ylabel("tokens of one head")
     ax.set_title("One head, keys optimised for all slices of each axis")
-    ax.legend(fontsize=8)
+    ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
 
 
@@ -43,8 +50,9 @@ def head(measured: Mapping[str, Any]) -> Figure:
     axes[0].set_title(shown["formula"])
     fig.colorbar(first, ax=axes[0], shrink=0.8)
     second = axes[1].imshow(error.T, origin="lower", extent=extent, cmap="RdBu_r", vmin=-bound, vmax=bound)
-    axes[1].set_title(f"error; the scale is the proved bound {bound:.1e}")
-    fig.colorbar(second, ax=axes[1], shrink=0.8)
+    axes[1].set_title("error")
+    bar = fig.colorbar(second, ax=axes[1], shrink=0.8, ticks=[-bound, 0, bound])
+    bar.ax.set_yticklabels([f"-{bound:.1e}", "0", f"{bound:.1e}\nproved"])
     weights = np.array(shown["weights"])
     third = axes[2].imshow(weights.T, origin="lower", cmap="magma")
     x, y = shown["at"]
@@ -65,12 +73,16 @@ def bumps(measured: Mapping[str, Any]) -> Figure:
     fig, (left, right) = figure(1, 2, width=6.0, height=4.0)
     cut = measured["cut"]
     left.plot(cut["x"], cut["target"], color=PALETTE[6], label="f")
-    for color, name in zip(PALETTE, ("printed", "core", "straddling"), strict=False):
-        left.plot(cut["x"], cut[name], color=color, label=name + (" / cells" if name == "printed" else ""), linewidth=1.2)
+    colors = dict(zip(("printed", "core", "straddling", "grid head, certified"), PALETTE, strict=False))
+    for name, color in list(colors.items())[:3]:
+        left.plot(
+            cut["x"], cut[name], color=color, label=name + (" / cells" if name == "printed" else ""), linewidth=1.2
+        )
     left.set_title(f"first output along x1, {cut['cells']} cells")
     left.set_xlabel("x1")
     left.legend()
-    for color, (name, points) in zip(PALETTE, measured["errors"].items(), strict=False):
+    for name, color in colors.items():
+        points = measured["errors"][name]
         loglog(right, [p["cells"] for p in points], [p["error"] for p in points], name, color=color)
     right.set_title("sup error")
     right.set_xlabel("cells of the bumps, tokens of the grid head")

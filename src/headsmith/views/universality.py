@@ -21,16 +21,15 @@ AXES = {"p": "tokens p", "width": "width of the range |b - a|", "heads": "heads 
 def sweeps(measured: Mapping[str, Any]) -> Figure:
     """Figure 2: mean squared error over p, |b - a| and H."""
     fig, axes = figure(1, 3, width=4.6, height=4.0)
-    for ax, (name, panel) in zip(axes, measured["panels"].items(), strict=True):
+    for ax, name in zip(axes, ("p", "width", "heads"), strict=True):
+        panel = measured["panels"][name]
         _trained(ax, panel)
         ax.plot(panel["sizes"], panel["printed"], "v-", color=PALETTE[4], label="constructed, sharp anchors")
         ax.plot(panel["sizes"], panel["repaired"], "^-", color=PALETTE[2], label="constructed, c = 5.43")
         ax.plot(panel["sizes"], panel["mean"], ":", color=PALETTE[6], label="predict the mean")
         ax.plot(panel["sizes"], panel["regression"], "--", color=PALETTE[3], label="linear regression")
-        ax.set_title(
-            f"slope {measured[f'slope {name}']:.2f} trained, {measured[f'constructed slope {name}']:.2f} constructed",
-            fontsize=10,
-        )
+        slopes = measured[f"slope {name}"], measured[f"constructed slope {name}"]
+        ax.set_title(f"slope {slopes[0]:.2f} trained, {slopes[1]:.2f} constructed", fontsize=10)
         ax.set_xlabel(AXES[name])
     axes[0].set_ylabel("mean squared error, 32 channels")
     _shared_legend(fig, axes[0])
@@ -40,7 +39,8 @@ def sweeps(measured: Mapping[str, Any]) -> Figure:
 def sequence(measured: Mapping[str, Any]) -> Figure:
     """Figure 4: mean squared error over p and H, with everything that needs no training."""
     fig, axes = figure(1, 2, width=5.2, height=4.2)
-    for ax, (name, panel) in zip(axes, measured["panels"].items(), strict=True):
+    for ax, name in zip(axes, ("p", "heads"), strict=True):
+        panel = measured["panels"][name]
         _trained(ax, panel)
         for key, color, label in (
             ("mean", PALETTE[6], "mean of each position"),

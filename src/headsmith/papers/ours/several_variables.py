@@ -113,7 +113,13 @@ def self_check() -> bool:
     presets={
         "smoke": {"formulas": list(PROTOTYPE)[:3], "eps": [1e-2, 1e-3, 1e-4, 1e-6]},
         "full": {
-            "formulas": [*PROTOTYPE, "exp(-x^2 - y^2 - z^2)", "sin(x + y + z)", "1/(1 + x^2 + y^2 + z^2)", "cos(x + y - z + w)"],
+            "formulas": [
+                *PROTOTYPE,
+                "exp(-x^2 - y^2 - z^2)",
+                "sin(x + y + z)",
+                "1/(1 + x^2 + y^2 + z^2)",
+                "cos(x + y - z + w)",
+            ],
             "eps": [1e-2, 1e-3, 1e-4, 1e-6],
         },
     },

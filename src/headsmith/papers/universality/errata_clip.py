@@ -26,9 +26,12 @@ def _sup(heads: list[Head], low: float, high: float, beyond: float = 1.0) -> flo
 
 
 @erratum(
-    PAPER, "Thm 3.9, sentinels (E1)", printed="the outermost sentinels carry 0", repair="they carry a and b; or telescope",
+    PAPER,
+    "Thm 3.9, sentinels (E1)",
+    printed="the outermost sentinels carry 0",
+    repair="they carry a and b; or telescope",
     where="heads/clip.py",
-)  # fmt: skip
+)
 def zero_sentinels() -> Evidence:
     """[a, b] = [-1, 2]: the printed heads return 0 outside, an error of max(|a|, |b|) for every H."""
     before = min(_sup(rules.sentinels(-1, 2, 6, H, 1e-3), -1, 2) for H in (4, 16))
@@ -37,9 +40,12 @@ def zero_sentinels() -> Evidence:
 
 
 @erratum(
-    PAPER, "Thm 3.9, size", printed="H = 2 (b - a)/(eps (n - 2)) heads", repair="telescoping heads at c = 5.43: 0.064 (b - a)/(eps (n - 1))",
+    PAPER,
+    "Thm 3.9, size",
+    printed="H = 2 (b - a)/(eps (n - 2)) heads",
+    repair="telescoping, c = 5.43: 0.064 (b - a)/(eps (n - 1))",
     where="heads/clip.py",
-)  # fmt: skip
+)
 def too_many_heads() -> Evidence:
     before = rules.sentinel_size(-1, 2, 10, 1e-3)
     after = rules.telescope_size(-1, 2, 10, 1e-3)
@@ -47,9 +53,12 @@ def too_many_heads() -> Evidence:
 
 
 @erratum(
-    PAPER, "Def 3.3, the end b", printed="L_k = a + k (b - a)/p, k < p: b is no anchor, error dL", repair="both ends are anchors: 0.0615 dL",
+    PAPER,
+    "Def 3.3, the end b",
+    printed="L_k = a + k (b - a)/p, k < p: b is no anchor, error dL",
+    repair="both ends are anchors: 0.0615 dL",
     where="heads/clip.py",
-)  # fmt: skip
+)
 def missing_end() -> Evidence:
     p = 32
     before, after = _sup([rules.printed_rule(-1, 1, p)], -1, 1) * p / 2, _sup([rules.uniform(-1, 1, p)], -1, 1) * p / 2
@@ -57,9 +66,12 @@ def missing_end() -> Evidence:
 
 
 @erratum(
-    PAPER, "Thm G.25, -kt (E5)", printed="-1 on k t halves the bias, and only the first token's t is read", repair="-2, and t_i in the query",
+    PAPER,
+    "Thm G.25, -kt (E5)",
+    printed="-1 on k t halves the bias, and only the first token's t is read",
+    repair="-2, and t_i in the query",
     where="targets/prompt_clip.py",
-)  # fmt: skip
+)
 def half_of_t() -> Evidence:
     clip, g = PromptClip(4, 2), torch.Generator().manual_seed(0)
     x, w = (2 * torch.rand(200, *shape, dtype=torch.float64, generator=g) - 1 for shape in ((4, 2), (2,)))
@@ -69,17 +81,21 @@ def half_of_t() -> Evidence:
     def error(net: PromptClipNetwork) -> float:
         return float((net(x, w, t) - exact).abs().max())
 
-    before = min(error(plan_prompt_clip(clip, eps=eps, domain=(-1, 1), method="printed").build()) for eps in (0.5, 0.25))
+    printed = [plan_prompt_clip(clip, eps=eps, domain=(-1, 1), method="printed") for eps in (0.5, 0.25)]
+    before = min(error(plan.build()) for plan in printed)
     after = error(plan_prompt_clip(clip, eps=1e-2, domain=(-1, 1)).build())
     return before, after, before > 0.9, after < 1e-2
 
 
 @erratum(
-    PAPER, "(G.66), the gradient (E4)", printed="dl/dw_r as a function of w.x and y alone", repair="x_r in the value: two gate heads",
+    PAPER,
+    "(G.66), the gradient (E4)",
+    printed="dl/dw_r as a function of w.x and y alone",
+    repair="x_r in the value: two gate heads",
     where="heads/gate.py",
-)  # fmt: skip
+)
 def lost_factor() -> Evidence:
-    """Squared loss, d = 3: the best function of (w.x, y) leaves a large part of the variance; 2/alpha (gate - gate) nothing."""
+    """Squared loss, d = 3: the best function of (w.x, y) leaves much of the variance; 2/alpha (gate - gate) none."""
     g = np.random.default_rng(0)
     x, w = g.uniform(-1, 1, (200_000, 3)), np.array([0.6, -0.5, 0.4])
     s = x @ w
@@ -96,11 +112,14 @@ def lost_factor() -> Evidence:
 
 
 @erratum(
-    PAPER, "Thm 3.4, case ii (B2)", printed="needs dL <= M eps_0 / 2, which Cor G.6's own sizes violate", repair="a mixture of two neighbours is within dL/2",
+    PAPER,
+    "Thm 3.4, case ii (B2)",
+    printed="needs dL <= M eps_0 / 2, which Cor G.6's own sizes violate",
+    repair="a mixture of two neighbours is within dL/2",
     where="heads/clip.py",
-)  # fmt: skip
+)
 def corollary_sizes() -> Evidence:
-    """Cor G.6 sets eps_0 = eps/(2 M) and dL = eps/2; the proof wants dL <= eps/4. The corollary is true all the same."""
+    """Cor G.6 has eps_0 = eps/(2 M), dL = eps/2; the proof wants dL <= eps/4. The corollary is true all the same."""
     eps = 0.1
     p = rules.printed_size(-1, 1, eps)
     before = (2 / p) / (eps / 4)
@@ -109,9 +128,12 @@ def corollary_sizes() -> Evidence:
 
 
 @erratum(
-    PAPER, "(G.55), Lipschitz (B4)", printed="softmax_beta moves by at most the change of its scores", repair="by tanh(beta range/4): slope beta/2 in the 1-norm",
+    PAPER,
+    "(G.55), Lipschitz (B4)",
+    printed="softmax_beta moves by at most the change of its scores",
+    repair="by tanh(beta range/4): slope beta/2 in the 1-norm",
     where="proof/stack.py",
-)  # fmt: skip
+)
 def softmax_slope() -> Evidence:
     beta, step = 40.0, 1e-3
     scores = torch.tensor([[0.0, 0.0], [step, -step]], dtype=torch.float64)
@@ -122,9 +144,12 @@ def softmax_slope() -> Evidence:
 
 
 @erratum(
-    PAPER, "Thm 3.9, shapes (B8)", printed="any n: n - 2 anchors a head", repair="n >= 3, else pad; telescoping heads need n >= 2",
+    PAPER,
+    "Thm 3.9, shapes (B8)",
+    printed="any n: n - 2 anchors a head",
+    repair="n >= 3, else pad; telescoping heads need n >= 2",
     where="heads/clip.py",
-)  # fmt: skip
+)
 def two_tokens() -> Evidence:
     """With n = 2 tokens a head has no anchor between its sentinels; two telescoping anchors work."""
     before = 2 - 2
@@ -133,9 +158,12 @@ def two_tokens() -> Evidence:
 
 
 @erratum(
-    PAPER, "float32 (N3)", printed="scores of size c p^2/4 whose neighbours differ by c", repair="telescoping heads only see c (n - 1)^2/4",
+    PAPER,
+    "float32 (N3)",
+    printed="scores of size c p^2/4 whose neighbours differ by c",
+    repair="telescoping heads only see c (n - 1)^2/4",
     where="heads/clip.py",
-)  # fmt: skip
+)
 def cancellation() -> Evidence:
     """p = 4096 keys in one head against 64 heads of 65: proved rounding in float32, in units of dL."""
     fmt, p = FORMATS["float32"], 4096
@@ -147,9 +175,12 @@ def cancellation() -> Evidence:
 
 
 @erratum(
-    PAPER, "sharpness (N4)", printed="beta = 2 p^2 ln(p(p-2))/(b-a)^2: slope c/4 where two anchors tie", repair="c = 5.43: slope 1.4",
+    PAPER,
+    "sharpness (N4)",
+    printed="beta = 2 p^2 ln(p(p-2))/(b-a)^2: slope c/4 where two anchors tie",
+    repair="c = 5.43: slope 1.4",
     where="heads/clip.py",
-)  # fmt: skip
+)
 def steep() -> Evidence:
     """The largest slope of a head that approximates a function of slope 1, p = 200."""
     z = np.linspace(-0.02, 0.02, 4001)
@@ -160,11 +191,14 @@ def steep() -> Evidence:
 
 
 @erratum(
-    PAPER, "App I, layer 3 (N5)", printed="beta must be kept small against overflow", repair="gates saturate: beta = 1e9 is harmless",
+    PAPER,
+    "App I, layer 3 (N5)",
+    printed="beta must be kept small against overflow",
+    repair="gates saturate: beta = 1e9 is harmless",
     where="heads/gate.py",
-)  # fmt: skip
+)
 def saturating_gates() -> Evidence:
-    """exp(beta s) by itself overflows; attention to yourself or to a null token, with the maximum subtracted, does not."""
+    """exp(beta s) by itself overflows; softmax over yourself and a null token, its maximum subtracted, does not."""
     beta, z = 1e9, np.linspace(-10, 10, 4001)
     with np.errstate(over="ignore", invalid="ignore"):
         naive = z * np.exp(beta * z) / (np.exp(beta * z) + 1)
@@ -174,9 +208,12 @@ def saturating_gates() -> Evidence:
 
 
 @erratum(
-    PAPER, "App H, any activation", printed="ReLU by anchors on a bounded set: O(1/p)", repair="gates: SiLU exactly, ReLU at any eps",
+    PAPER,
+    "App H, any activation",
+    printed="ReLU by anchors on a bounded set: O(1/p)",
+    repair="gates: SiLU exactly, ReLU at any eps",
     where="targets/mlp.py",
-)  # fmt: skip
+)
 def gates_for_units() -> Evidence:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2)).eval()

@@ -62,7 +62,7 @@ def summed_columns() -> Evidence:
 @erratum(
     PAPER,
     "B7 Lemma 3.11, sup norm",
-    printed="bumps that end at the wall of a cell: there the output averages f along a whole line, however fine the grid",
+    printed="bumps end at the walls of cells, where the output averages f along a whole line, however fine the grid",
     repair="straddling ramps: sup error falls like 1/g",
     where="heads/bumps.py",
 )

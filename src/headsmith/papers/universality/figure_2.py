@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,29 +17,25 @@ import torch
 
 from headsmith.heads import clip as rules
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
-from headsmith.papers.universality.trained import Single, mean_error, regression, seeds, slope, split, train
+from headsmith.papers.universality.trained import clipped, mean_error, regression, seeds, single_score, slope
 from headsmith.records import Run
 from headsmith.views.universality import sweeps
 
 PAPER = "softmax-universality"
-TOKENS, FEATURES, HIDDEN, SAMPLES = 50, 10, 32, 1000
+HIDDEN = 32  # channels, of which 31 are zero
 ENOUGH = 50  # epochs, as printed
 STEPS = 25  # batches in an epoch
 
 PRESETS = {
     "smoke": {"epochs": 8, "seeds": 1, "p": [60, 120], "width": [10, 50], "heads": [1, 16]},
-    "full": {"epochs": 50, "seeds": 10, "p": [60, 70, 80, 90, 100, 110, 120], "width": [10, 20, 30, 40, 50], "heads": [1, 2, 4, 8, 16]},
-}  # fmt: skip
-
-
-def data(width: float, seed: int) -> tuple[torch.Tensor, ...]:
-    g = torch.Generator().manual_seed(seed)
-    w, t = torch.randn(TOKENS, FEATURES, generator=g), torch.randn(TOKENS, generator=g)
-    x = 10 * torch.rand(SAMPLES, TOKENS, FEATURES, generator=g) - 5
-    y = torch.zeros(SAMPLES, TOKENS, HIDDEN)
-    z = (x * w).sum(-1) + t
-    y[..., 0] = z.clamp(-width / 2, width / 2)
-    return *split(x, y), z[SAMPLES * 4 // 5 :].double()
+    "full": {
+        "epochs": 50,
+        "seeds": 10,
+        "p": [60, 70, 80, 90, 100, 110, 120],
+        "width": [10, 20, 30, 40, 50],
+        "heads": [1, 2, 4, 8, 16],
+    },
+}
 
 
 def constructed(p: int, width: float, heads: int, z: np.ndarray) -> dict[str, float]:
@@ -58,14 +55,22 @@ def constructed(p: int, width: float, heads: int, z: np.ndarray) -> dict[str, fl
     return found
 
 
+def _trained_slope(axis: str, printed: float) -> Claim:
+    how = {"p": "falls like 1/p", "width": "grows like |b - a|", "heads": "falls like 1/H"}[axis]
+    return Claim(
+        f"the trained error {how}: slope {printed:g} +- 0.3",
+        lambda m: None if m["epochs"] < ENOUGH else abs(m[f"slope {axis}"] - printed) < 0.3,
+    )
+
+
 CLAIMS = (
-    Claim("the trained error falls like 1/p: slope -1 +- 0.3", lambda m: None if m["epochs"] < ENOUGH else abs(m["slope p"] + 1) < 0.3),
-    Claim("it grows linearly with |b - a|: slope 1 +- 0.3", lambda m: None if m["epochs"] < ENOUGH else abs(m["slope width"] - 1) < 0.3),
-    Claim("it falls like 1/H: slope -1 +- 0.3", lambda m: None if m["epochs"] < ENOUGH else abs(m["slope heads"] + 1) < 0.3),
+    _trained_slope("p", -1),
+    _trained_slope("width", 1),
+    _trained_slope("heads", -1),
     Claim("constructed, the sup error has slope -1 in p", lambda m: abs(m["constructed slope sup"] + 1) < 0.05),
     Claim("constructed, the mean square has slope -2 in p, not -1", lambda m: abs(m["constructed slope p"] + 2) < 0.15),
     Claim("the constructed network is below the trained one at every size", lambda m: m["constructed wins"]),
-)  # fmt: skip
+)
 
 
 def self_check() -> bool:
@@ -76,75 +81,57 @@ def self_check() -> bool:
 
 
 @experiment(
-    f"{PAPER}/figure-2", CLAIMS, presets=PRESETS, self_check=self_check, source=PAPER, where="Figure 2",
+    f"{PAPER}/figure-2",
+    CLAIMS,
+    presets=PRESETS,
+    self_check=self_check,
+    source=PAPER,
+    where="Figure 2",
     pictures={"figure-2.png": sweeps},
-)  # fmt: skip
+)
 def figure_2(settings: Mapping[str, Any], record: Run) -> Outcome:
     """Three sweeps; trained over seeds, constructed, and two predictors without attention beside them."""
-    known: dict[tuple[int, float, int], list[float]] = {}
     steps = settings.get("steps", settings["epochs"] * STEPS)
 
     def trained(p: int, width: float, heads: int) -> list[float]:
-        scores = []
-        for seed in seeds(settings["seeds"], 1234):
-            name = f"p{p}-w{width}-h{heads}-{seed}"
+        return [
+            record.once(
+                f"score-p{p}-w{width}-h{heads}-{seed}",
+                partial(single_score, p, width, heads, seed, steps, record),
+            )
+            for seed in seeds(settings["seeds"], 1234)
+        ]
 
-            def one(seed: int = seed, name: str = name) -> float:
-                torch.manual_seed(seed)
-                model = Single(FEATURES, HIDDEN, TOKENS, p, heads)
-                return train(model, data(width, seed)[:4], steps, seed, record, name)
-
-            scores.append(record.once(f"score-{name}", one))
-        return scores
-
-    panels, rows, wins = {}, [], True
+    panels: dict[str, dict[str, list[float]]] = {}
+    rows = []
     for axis, sizes in (("p", settings["p"]), ("width", settings["width"]), ("heads", settings["heads"])):
-        panel: dict[str, list[float]] = {
-            "sizes": list(sizes), "trained": [], "spread": [], "printed": [], "repaired": [], "sup": [], "mean": [], "regression": [],
-        }  # fmt: skip
+        points = []
         for size in sizes:
             p, width, heads = {"p": (size, 50, 1), "width": (60, size, 1), "heads": (60, 50, size)}[axis]
-            scores = known.setdefault((p, width, heads), trained(p, width, heads))
-            *pieces, z = data(width, 1234)
-            held = tuple(pieces)
-            built = constructed(p, width, heads, z.numpy())
-            label = [(v[..., None, :], y[..., :1][..., None, :]) for v, y in ((held[0], held[1]), (held[2], held[3]))]
-            line = np.mean([regression((label[0][0][:, i, 0], label[0][1][:, i, 0], label[1][0][:, i, 0], label[1][1][:, i, 0])) for i in range(0, TOKENS, 5)])  # fmt: skip
-            values = {
-                "trained": float(np.mean(scores)), "spread": float(np.std(scores)), "printed": built["printed"],
-                "repaired": built["repaired"], "sup": built["printed sup"], "mean": mean_error(held), "regression": float(line) / HIDDEN,
-            }  # fmt: skip
-            for key, value in values.items():
-                panel[key].append(value)
-            wins = wins and built["repaired"] < values["trained"]
-            rows.append(
-                Row(
-                    f"{axis} = {size}: trained, beside it the constructed network",
-                    None,
-                    values["trained"],
-                    "not stated",
-                    len(scores),
-                    built["repaired"],
-                )
-            )
-        panels[axis] = panel
-    m: dict[str, Any] = {"epochs": settings["epochs"], "panels": panels, "constructed wins": bool(wins)}
+            scores, (*held, z) = trained(p, width, heads), clipped(width, 1234)
+            point = {"sizes": size, "trained": float(np.mean(scores)), "spread": float(np.std(scores))}
+            point |= constructed(p, width, heads, z.numpy())
+            point |= {"mean": mean_error(tuple(held)), "regression": token_regression(tuple(held))}
+            points.append(point)
+            name = f"{axis} = {size}: trained, beside it the constructed network"
+            rows.append(Row(name, None, point["trained"], "not stated", len(scores), point["repaired"]))
+        panels[axis] = {key: [point[key] for point in points] for key in points[0]}
+    wins = all(a < b for panel in panels.values() for a, b in zip(panel["repaired"], panel["trained"], strict=True))
+    m: dict[str, Any] = {"epochs": settings["epochs"], "panels": panels, "constructed wins": wins}
     for axis, panel in panels.items():
         m[f"slope {axis}"] = slope(panel["sizes"], panel["trained"])
         m[f"constructed slope {axis}"] = slope(panel["sizes"], panel["repaired"])
-    m["constructed slope sup"] = slope(panels["p"]["sizes"], panels["p"]["sup"])
-    last = panels["p"]
-    rows.append(Row("predict the mean (p sweep)", None, last["mean"][0]))
-    rows.append(Row("linear regression for each token (p sweep)", None, last["regression"][0]))
+    m["constructed slope sup"] = slope(panels["p"]["sizes"], panels["p"]["printed sup"])
+    rows.append(Row("predict the mean (p sweep)", None, panels["p"]["mean"][0]))
+    rows.append(Row("linear regression for each token (p sweep)", None, panels["p"]["regression"][0]))
     for axis, printed in (("p", -1), ("width", 1), ("heads", -1)):
-        rows.append(
-            Row(
-                f"slope in {axis}: trained, beside it constructed",
-                printed,
-                m[f"slope {axis}"],
-                "not stated",
-                None,
-                m[f"constructed slope {axis}"],
-            )
-        )
+        name = f"slope in {axis}: trained, beside it constructed"
+        rows.append(Row(name, printed, m[f"slope {axis}"], "not stated", None, m[f"constructed slope {axis}"]))
     return Outcome(m, rows)
+
+
+def token_regression(held: tuple[torch.Tensor, ...]) -> float:
+    """Linear regression of each label on its own token, averaged over every fifth token and the 32 channels."""
+    x, y, x_test, y_test = held
+    errors = [regression((x[:, i], y[:, i, :1], x_test[:, i], y_test[:, i, :1])) for i in range(0, x.shape[1], 5)]
+    return float(np.mean(errors)) / HIDDEN

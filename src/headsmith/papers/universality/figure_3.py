@@ -1,8 +1,8 @@
 """Figure 3: which keys the queries read, for |b - a| = 0.5, 1.5 and 3 (Thm 3.4: softmax close to one-hot).
 
-n = p = 30, d = 10, beta = 30. The claim: a narrow range saturates nearly every token, so attention sits on the first and
-the last anchor; a wide one lights up the keys between. The trained model is the public code's: keys and values are Linear
-maps of the tokens, except that the last key channel holds k (L_k + L_0) - 2 k t with t = 1 and one value channel L_k.
+n = p = 30, d = 10, beta = 30. The claim: a narrow range saturates nearly every token, so attention sits on the first
+and the last anchor; a wide one lights up the keys between. The trained model follows the public code: keys and values
+are Linear maps of the tokens, but the last key channel holds k (L_k + L_0) - 2 k t with t = 1, one value channel L_k.
 """
 
 from __future__ import annotations
@@ -102,9 +102,14 @@ def self_check() -> bool:
 
 
 @experiment(
-    f"{PAPER}/figure-3", CLAIMS, presets=PRESETS, self_check=self_check, source=PAPER, where="Figure 3",
+    f"{PAPER}/figure-3",
+    CLAIMS,
+    presets=PRESETS,
+    self_check=self_check,
+    source=PAPER,
+    where="Figure 3",
     pictures={"figure-3.png": heatmaps},
-)  # fmt: skip
+)
 def figure_3(settings: Mapping[str, Any], record: Run) -> Outcome:
     """Attention of the constructed head and of the trained model on the same held-out tokens."""
     found: dict[str, list[dict[str, Any]]] = {"constructed": [], "trained": []}
@@ -123,24 +128,8 @@ def figure_3(settings: Mapping[str, Any], record: Run) -> Outcome:
             found[name].append({"pattern": pattern[0].tolist(), "ends": ends(pattern)})
         least = min(least, float(np.sort(built, -1)[..., -2:].sum(-1).min()))
         saturated = float((np.abs(test) >= width / 2).mean())
-        rows.append(
-            Row(
-                f"|b - a| = {width:g}: attention on the ends, beside it the share of saturated tokens",
-                None,
-                found["constructed"][-1]["ends"],
-                "not stated",
-                None,
-                saturated,
-            )  # fmt: skip
-        )
-        rows.append(
-            Row(
-                f"|b - a| = {width:g}: the same, trained, beside it its held-out error",
-                None,
-                found["trained"][-1]["ends"],
-                "not stated",
-                1,
-                score,
-            )
-        )
+        first, second = found["constructed"][-1]["ends"], found["trained"][-1]["ends"]
+        name = f"|b - a| = {width:g}: attention on the ends"
+        rows.append(Row(f"{name}, beside it the share of saturated tokens", None, first, "not stated", None, saturated))
+        rows.append(Row(f"{name}, trained, beside it its held-out error", None, second, "not stated", 1, score))
     return Outcome({"epochs": settings["epochs"], "widths": list(WIDTHS), "two keys": least, **found}, rows)

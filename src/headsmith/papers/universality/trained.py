@@ -1,8 +1,9 @@
 """The models that the paper trains, as its text and public code describe them, and what they are compared with.
 
 The "linear map A" in front of the attention is a token-wise Linear, a gain for each position, and learned tokens after
-the n given ones, up to p in all. Attention is torch's own, with biases, 1/sqrt(d_head) and an output matrix; the first n
-tokens are read. Adam with rate 1e-3 on mean squared error; batches of 32 are drawn with replacement.
+the n given ones, up to p in all. Attention is torch's own, with biases, 1/sqrt(d_head) and an output matrix; the first
+n tokens are read. Adam with rate 1e-3 on mean squared error; batches of 32 are drawn with replacement. Nothing here
+needs more than torch and numpy, so that the long runs can be made on any machine and read on another.
 """
 
 from __future__ import annotations
@@ -62,7 +63,53 @@ class Double(nn.Module):
         return self.last(self.second(y, y, y, need_weights=False)[0])[:, : self.tokens]
 
 
-def train(model: nn.Module, data: tuple[Tensor, ...], steps: int, seed: int, record: Run, name: str) -> float:
+def clipped(width: float, seed: int) -> tuple[Tensor, ...]:
+    """Figure 2: y_i = Range(w_i . x_i + t_i) in channel 0 of 32; train and test halves, then z of the test half."""
+    tokens, features, channels, samples = 50, 10, 32, 1000
+    g = torch.Generator().manual_seed(seed)
+    w, t = torch.randn(tokens, features, generator=g), torch.randn(tokens, generator=g)
+    x = 10 * torch.rand(samples, tokens, features, generator=g) - 5
+    z = (x * w).sum(-1) + t
+    y = torch.zeros(samples, tokens, channels)
+    y[..., 0] = z.clamp(-width / 2, width / 2)
+    return *split(x, y), z[samples * 4 // 5 :].double()
+
+
+def target(tokens: int) -> nn.Sequential:
+    """Figure 4: W_2 relu(W_1 vec X + b_1) + b_2 with 10 units, all entries N(0, 1), seed 42."""
+    g = torch.Generator().manual_seed(42)
+    model = nn.Sequential(nn.Linear(tokens * 5, 10), nn.ReLU(), nn.Linear(10, tokens * 5))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=g))
+    return model.eval()
+
+
+def sequences(tokens: int, samples: int) -> tuple[Tensor, ...]:
+    """Figure 4: X ~ U(0, 1), tokens of 5 features, and the target of each."""
+    g = torch.Generator().manual_seed(42)
+    x = torch.rand(samples, tokens, 5, generator=g)
+    with torch.no_grad():
+        return split(x, target(tokens)(x.flatten(1)).reshape_as(x))
+
+
+def single_score(p: int, width: float, heads: int, seed: int, steps: int, record: Run | None = None) -> float:
+    """One run of Figure 2."""
+    torch.manual_seed(seed)
+    name = f"p{p}-w{width}-h{heads}-{seed}"
+    return train(Single(10, 32, 50, p, heads), clipped(width, seed)[:4], steps, seed, record, name)
+
+
+def double_score(
+    tokens: int, p: int, heads: int, seed: int, steps: int, samples: int, record: Run | None = None
+) -> float:
+    """One run of Figure 4; 16 channels for 10 tokens, 32 for 20."""
+    torch.manual_seed(seed)
+    model = Double(5, 16 if tokens == 10 else 32, tokens, p, heads)
+    return train(model, sequences(tokens, samples), steps, seed, record, f"n{tokens}-p{p}-h{heads}-{seed}")
+
+
+def train(model: nn.Module, data: tuple[Tensor, ...], steps: int, seed: int, record: Run | None, name: str) -> float:
     """Mean squared error on the held-out fifth after `steps` batches; continues or is read back from the record."""
     x, y, x_test, y_test = data
 
