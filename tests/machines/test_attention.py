@@ -15,6 +15,7 @@ from headsmith.machines.bounds import a_posteriori, a_priori
 from headsmith.machines.identity import lattice, smooth, two_key
 from headsmith.machines.layouts import FAULTS, EveryToken, Rows
 from headsmith.machines.programs.heads import (
+    HeadProgram,
     head,
     kernel_regression,
     linear,
@@ -128,6 +129,14 @@ def test_the_structured_layer_is_the_textbook_one(vm):
     assert sum(p.numel() for p in layer.parameters()) == 3 * layer.keys
 
 
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_the_whole_machine_is_textbook_attention(name):
+    machine = Attention(features=2, head_dim=2, tokens=3, domain=4.0, eps=1e-3)
+    program, x = filled(1, domain=3.9, tokens=3, features=2, rows=2)
+    prompt = machine.encode(HeadProgram(name, program.weights, program.biases, name), x)
+    assert torch.allclose(machine.network.dense()(prompt), machine.network(prompt), atol=1e-12)
+
+
 def test_any_change_of_the_weights_changes_the_hash():
     machine = Attention(features=2, head_dim=2, tokens=4, domain=1.0, eps=1e-2)
     other = Attention(features=2, head_dim=2, tokens=4, domain=1.0, eps=1e-3)
@@ -168,6 +177,17 @@ def test_a_refused_eps_names_one_that_can_be_had():
         Attention(features=4, head_dim=4, tokens=12, domain=2.0, eps=offered, dtype="float32").certificate.bound
         <= offered
     )
+
+
+@pytest.mark.parametrize(("method", "eps", "keys"), [("two-key", 1e-3, 2), ("printed", 2.0, 29)])
+def test_other_tables_on_request(method, eps, keys):
+    machine = Attention(features=2, head_dim=2, tokens=4, domain=0.5, eps=eps, method=method)
+    program, x = filled(8, domain=0.49, tokens=4, features=2, rows=2)
+    result = machine(program, x)
+    assert machine.sizes.keys == keys
+    assert float((result.value - program.reference(x)).abs().max()) <= result.certificate.bound <= eps
+    with pytest.raises(Refusal, match=r"keys a head|method=auto"):
+        Attention(features=2, head_dim=2, tokens=4, domain=0.5, eps=1e-13, method=method)
 
 
 def test_explain_shows_room_and_attention(vm):

@@ -54,7 +54,7 @@ def test_baselines():
 
 def test_pictures_are_drawn_from_plain_numbers():
     panel = dict.fromkeys(
-        ("trained", "spread", "printed", "repaired", "mean", "regression", "gates", "compiled"), [0.5, 0.25]
+        ("trained", "spread", "printed", "repaired", "mean", "regression", "gates", "proved"), [0.5, 0.25]
     ) | {"sizes": [1, 2]}
     slopes = {f"{kind}slope {axis}": -1.0 for kind in ("", "constructed ") for axis in ("p", "width", "heads")}
     assert len(sweeps({"panels": dict.fromkeys(("p", "width", "heads"), panel), **slopes}).axes) == 3

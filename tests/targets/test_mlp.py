@@ -88,6 +88,16 @@ def test_silu_is_exact():
     assert net.certificate.approximation < 1e-15
 
 
+def test_ranges_hold_every_preactivation():
+    """The domains that were proved on contain what the network really computes, at random inputs and corners."""
+    net = hs.compile(perceptron(4, 8, 8, 6, 2, act=nn.SiLU), domain=(-3, 3), eps=1e-6)
+    trace = net.network.trace(net.encode(points(net, 400)))
+    for layer, (lo, hi) in enumerate(net.plan.carried.domains, 1):
+        at, token, where = net.network.variables[f"z{layer}"]
+        z = trace[f"blocks.{at}.hook_resid_post"][..., token, where]
+        assert lo <= float(z.min()) and float(z.max()) <= hi
+
+
 def test_saved_loaded_and_proved_again(tmp_path):
     net = hs.compile(perceptron(4, 6, 5, 2), domain=(-1, 1), eps=1e-6)
     x = points(net, 20)
@@ -168,7 +178,7 @@ def test_files_of_perceptrons(tmp_path):
 def test_zonotope_remembers_what_boxes_forget():
     """x - x is 0, whatever the box of x is."""
     split, join = Linear(np.array([[1.0], [1.0]]), np.zeros(2)), Linear(np.array([[1.0, -1.0]]), np.zeros(1))
-    tied = Zonotope(np.zeros(1), np.array([[5.0]])).through(split).through(join)
+    tied = Zonotope(np.zeros(1), np.array([[5.0]]), np.zeros(1)).through(split).through(join)
     lo, hi = join.box(*split.box(np.array([-5.0]), np.array([5.0])))
     assert hi[0] >= 10 and tied.meet(lo, hi)[1][0] < 1e-6
 
@@ -234,8 +244,8 @@ def test_the_gelu_block_of_minilm_per_input():
     found = {("0" if "intermediate" in k else "2") + "." + k.rpartition(".")[2]: torch.as_tensor(v) for k, v in parts}
     model = nn.Sequential(nn.Linear(384, 1536), nn.GELU(), nn.Linear(1536, 384))
     model.load_state_dict(found)
-    net = hs.compile(model.eval(), domain=(-4, 4), eps=1e-4)
+    net = hs.compile(model.eval(), domain=(-4, 4), eps=1e-6)
     torch.manual_seed(0)
     x = torch.randn(3, 384, dtype=torch.float64).clamp(-4, 4)
-    assert net.certificate.bound <= 1e-4
-    assert float(net.certify(x).max()) <= net.certificate.bound
+    assert net.certificate.bound <= 1e-6
+    assert float(net.certify(x).max()) <= 0.1 * net.certificate.bound

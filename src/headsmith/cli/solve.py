@@ -66,22 +66,17 @@ def solve(
     from headsmith.records.shown import number, upper
     from headsmith.views.tables import Table
 
-    columns, rows = ["feature"], [[name] for name in names]
-    summary = []
+    tables = []
     for program, result, reference in answers:
-        found = _coefficients(result)
-        columns += [program.name, "reference"]
-        for row, value, known in zip(rows, found, reference.tolist(), strict=True):
-            row += [number(value, 6), number(known, 6)]
-        worst = max(abs(a - b) for a, b in zip(found, reference.tolist(), strict=True))
-        zeros = sum(value == 0.0 for value in found)
-        summary.append((program.name, number(worst), upper(result.certificate.bound), result.loops, zeros))
-    title = f"{target} from {len(table.names)} columns, {len(table.y)} rows"
+        pairs = list(zip(_coefficients(result), reference.tolist(), strict=True))
+        rows = [(name, number(a, 7), number(b, 7), number(a - b)) for name, (a, b) in zip(names, pairs, strict=True)]
+        title = f"{program.name}: certified within {upper(result.certificate.bound)} after {result.loops} loops"
+        tables.append(Table(title, ("feature", "machine", "reference", "difference"), rows))
+    count = sum(p.numel() for p in solver.network.parameters())
     show(
-        Table(title, columns, rows),
-        Table("", ("program", "largest difference", "certified", "loops", "exact zeros"), summary),
-        f"weights {before[:16]}…{' before, between and after' if unchanged else ' CHANGED'}: "
-        f"{sum(p.numel() for p in solver.network.parameters())} frozen numbers, the programs are in the prompts",
+        f"{target} from {len(table.names)} columns, {len(table.y)} rows: {len(prompts)} prompts, one frozen machine",
+        *tables,
+        f"weights {before[:16]}… {'before, between and after' if unchanged else 'CHANGED'}: {count} frozen numbers",
     )
 
 
@@ -164,8 +159,8 @@ def words(programs: str) -> list[tuple[str, list[float]]]:
         values = [float_of(part) for part in given.split(":")] if given else []
         least, most = PENALTIES[name]
         if not least <= len(values) <= most:
-            example = {0: name, 1: f"{name}=0.1", 2: f"{name}=0.1:0.2"}[most]
-            raise Refusal(f"{name} takes {least if least == most else f'{least} or {most}'} numbers, as in {example}")
+            takes = {"ols": "no number", "elastic_net": "two numbers, as in elastic_net=0.1:0.2"}
+            raise Refusal(f"{name} takes {takes.get(name, f'one number, as in {name}=0.1')}")
         found.append((name, values))
     if not found:
         raise Refusal("--with needs at least one program, such as ols")

@@ -15,7 +15,7 @@ import numpy as np
 
 from headsmith.functions import Expression, Places, Unresolved
 from headsmith.heads.exact import ExactTerms, exact_terms
-from headsmith.heads.gate import Hinges, hinges
+from headsmith.heads.gate import Hinges, hinges, without_line
 from headsmith.heads.search import search
 from headsmith.heads.table import Unreached
 from headsmith.proof.approximation import Unprovable
@@ -81,7 +81,13 @@ def solve(task: Task, method: str = "auto") -> tuple[Proved, str]:
         return _exact(task, terms), "exact"
     bent = hinges(task.target, *task.domain, task.places.kinks)
     if bent is not None:
-        return _gates(task, bent), "gate"
+        try:
+            return _gates(task, bent), "gate"
+        except Short:
+            other = without_line(bent)
+            if other is None:
+                raise
+            return _gates(task, other), "gate"
     smooth = not task.places.kinks and not task.places.singularities
     bias, heads = (terms.bias, terms.heads) if terms.heads else (0.0, [])
     try:

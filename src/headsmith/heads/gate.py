@@ -74,12 +74,22 @@ def hinges(target: Expression, lo: float, hi: float, kinks: tuple[float, ...]) -
         return None
     pieces = [found for found in lines if found is not None]
     base = next((i for i, (slope, _) in enumerate(pieces) if slope == 0), 0)
-    found = []
+    found: list[tuple[float, float, float]] = []
     for i, place in enumerate(borders[1:-1]):
         jump = pieces[i + 1][0] - pieces[i][0]
         if jump:
             found.append((place, 1.0 if i >= base else -1.0, jump))
     return Hinges(pieces[base][1], pieces[base][0], tuple(found))
+
+
+def without_line(bent: Hinges) -> Hinges | None:
+    """The same function with its line folded into two gates at the first kink: more keys, but nothing large to cancel."""
+    if not bent.slope or not bent.hinges:
+        return None
+    (place, side, jump), *rest = bent.hinges
+    right, left = (bent.slope + jump, -bent.slope) if side > 0 else (bent.slope, jump - bent.slope)
+    level = bent.intercept + bent.slope * place
+    return Hinges(level, 0.0, ((place, 1.0, right), (place, -1.0, left), *rest))
 
 
 def _affine_piece(target: Expression, a: float, b: float) -> tuple[float, float] | None:

@@ -81,19 +81,32 @@ class Search:
         return sorted(every, key=lambda p: (math.prod(p), max(p)))
 
     def head(self, sizes: Sequence[int]) -> TensorHead:
-        """The head of these sizes, as stored: keys rounded, then values solved for the rounded keys."""
+        """The head of these sizes, as stored: keys rounded, then values solved for the rounded keys.
+
+        The emphasis that levels the error of each axis need not level that of their product: the better one is kept.
+        """
+        axes = self._axes(sizes)
+        emphases = [found.emphasis[p] for found, p in zip(self.ladders, sizes, strict=True)]
+        level = self._solved(axes, emphases)
+        if all((e == 1).all() for e in emphases):
+            return level
+        return min((level, self._solved(axes, [np.ones_like(e) for e in emphases])), key=self.error)
+
+    def _axes(self, sizes: Sequence[int]) -> list[Axis]:
         lines = [calm_lines(found.keys[p], z) for found, p, z in zip(self.ladders, sizes, self.nodes, strict=True)]
         largest = sum(float(np.abs(b).max()) for _, b in lines) or 1.0
         quantum = 2.0 ** (math.ceil(math.log2(largest)) + 1 - BITS[self.dtype])
         rounded = [np.round(b / quantum) * quantum for _, b in lines]
         starts = [b[0] for b in rounded[1:]]  # the first axis carries the common offset: one way to write each head
         offsets = [rounded[0] + sum(starts), *(b - start for b, start in zip(rounded[1:], starts, strict=True))]
-        axes = [Axis(_cast(a, self.dtype), b) for (a, _), b in zip(lines, offsets, strict=True)]
+        return [Axis(_cast(a, self.dtype), b) for (a, _), b in zip(lines, offsets, strict=True)]
+
+    def _solved(self, axes: Sequence[Axis], emphases: Sequence[Array]) -> TensorHead:
         values = self.samples
-        for k, (axis, z) in enumerate(zip(axes, self.nodes, strict=True)):
+        for k, (axis, z, emphasis) in enumerate(zip(axes, self.nodes, emphases, strict=True)):
             lam = 0.3 * self.eps * (len(z) / len(axis)) ** 0.5 / self.cap
             along = np.moveaxis(values, k + 1, 0)
-            solved = solve_values(axis.weights(z), along.reshape(len(z), -1), lam)
+            solved = solve_values(axis.weights(z), along.reshape(len(z), -1), lam, emphasis)
             values = np.moveaxis(solved.reshape(len(axis), *along.shape[1:]), 0, k + 1)
         return TensorHead(tuple(axes), _cast(np.moveaxis(values, 0, -1), self.dtype))
 

@@ -24,17 +24,21 @@ GUARDS = (0, 1, 2, 4)
 
 @dataclass(frozen=True)
 class Ladder:
-    """keys[P]: the best keys found with P of them; worst[P]: their largest residual over all functions."""
+    """keys[P]: the best keys found with P of them; worst[P]: their largest residual over all functions.
+
+    emphasis[P]: weights of the sample points that level the error out.
+    """
 
     keys: dict[int, Keys]
     worst: dict[int, float]
+    emphasis: dict[int, Array]
 
 
-def solve_values(weights: Array, y: Array, lam: float) -> Array:
-    """min |y - W g|^2 + lam^2 |g|^2 for weights W (points, P) and y (points, functions): g (P, functions)."""
+def solve_values(weights: Array, y: Array, lam: float, emphasis: Array) -> Array:
+    """min |e (y - W g)|^2 + lam^2 |g|^2 for weights W (points, P) and y (points, functions): g (P, functions)."""
     points, count = weights.shape
-    q, r = np.linalg.qr(np.concatenate([weights, lam * np.eye(count)]))
-    return np.linalg.solve(r, q[:points].T @ y)
+    q, r = np.linalg.qr(np.concatenate([weights * emphasis[:, None], lam * np.eye(count)]))
+    return np.linalg.solve(r, q[:points].T @ (y * emphasis[:, None]))
 
 
 @dataclass
@@ -45,21 +49,23 @@ class _State:
     basis: Array
     residual: Array
     cost: float
+    emphasis: Array
 
     @property
     def worst(self) -> float:
         return float(np.abs(self.residual).max())
 
 
-def _fitted(keys: Keys, z: Array, y: Array, lam: float) -> _State:
+def _fitted(keys: Keys, z: Array, y: Array, lam: float, emphasis: Array | None = None) -> _State:
     """y (functions, points) ~ values (functions, P) @ weights (P, points)."""
     count, points = keys.number, len(z)
+    emphasis = np.ones(points) if emphasis is None else emphasis
     weights = attention(keys, z, count // 2)
-    basis, triangle = np.linalg.qr(np.concatenate([weights.T, lam * np.eye(count)]))
-    values = np.linalg.solve(triangle, basis[:points].T @ y.T).T
+    basis, triangle = np.linalg.qr(np.concatenate([(weights * emphasis).T, lam * np.eye(count)]))
+    values = np.linalg.solve(triangle, basis[:points].T @ (y * emphasis).T).T
     residual = y - values @ weights
-    cost = float((residual**2).sum() + lam * lam * (values**2).sum())
-    return _State(keys, weights, values, basis, residual, cost if np.isfinite(cost) else np.inf)
+    cost = float(((residual * emphasis) ** 2).sum() + lam * lam * (values**2).sum())
+    return _State(keys, weights, values, basis, residual, cost if np.isfinite(cost) else np.inf, emphasis)
 
 
 def _linearised(state: _State, z: Array, lam: float) -> tuple[Array, Array, Array]:
@@ -74,8 +80,9 @@ def _linearised(state: _State, z: Array, lam: float) -> tuple[Array, Array, Arra
     columns = np.zeros((functions, 2 * (count - 1), points + count))
     columns[:, : count - 1, :points] = -tail
     columns[:, count - 1 :, :points] = tail * (step[:, None] * (z - cross[:, None]))
+    columns[:, :, :points] *= state.emphasis
     columns -= (columns[:, :, :points] @ state.basis[:points]) @ state.basis.T
-    right = np.concatenate([state.residual, -lam * state.values], axis=1)
+    right = np.concatenate([state.residual * state.emphasis, -lam * state.values], axis=1)
     matrix = columns.transpose(0, 2, 1).reshape(-1, 2 * (count - 1))
     norms = np.sqrt((matrix**2).sum(0))
     norms = np.maximum(norms, 3e-5 * norms.max() + 1e-300)
@@ -83,30 +90,46 @@ def _linearised(state: _State, z: Array, lam: float) -> tuple[Array, Array, Arra
 
 
 def descend(keys: Keys, z: Array, y: Array, lam: float, goal: float, iterations: int = ITERATIONS) -> _State:
-    """Levenberg-Marquardt on the keys until the largest residual is under `goal` or nothing moves."""
-    state = _fitted(keys, z, y, lam)
-    mu, stalls, count = 1e-3, 0, keys.number - 1
-    for _ in range(iterations):
-        if count < 1 or state.worst < goal or stalls > 5:
+    """Levenberg-Marquardt on the keys until the largest residual is under `goal` or nothing moves; then, if the goal is
+    near, with an emphasis on the points where the residual is largest (Lawson), which levels it out.
+    """
+    state = best = _fitted(keys, z, y, lam)
+    mu, stalls, levelling = 1e-3, 0, False
+    for _ in range(iterations if keys.number > 1 else 0):
+        if best.worst < goal:
             break
-        matrix, right, norms = _linearised(state, z, lam)
-        q, triangle = np.linalg.qr(matrix)
-        short = q.T @ right
         before = state.cost
-        for _ in range(8):
-            damped = np.concatenate([triangle, mu**0.5 * np.eye(2 * count)])
-            move = np.linalg.lstsq(damped, np.concatenate([short, np.zeros(2 * count)]), rcond=None)[0] / norms
-            cross = state.keys.cross + np.clip(move[:count], -2, 2) / state.keys.step
-            step = np.minimum(state.keys.step * np.exp(np.clip(move[count:], -0.7, 0.7)), 1e12)
-            new = _fitted(Keys(cross, step), z, y, lam)
-            if new.cost < before:
-                state, mu = new, max(mu / 5, 1e-18)
-                break
-            mu *= 6
-        else:
-            break
+        state, mu = _step(state, z, y, lam, mu)
+        best = min(best, state, key=lambda s: s.worst)
         stalls = stalls + 1 if state.cost > before * (1 - 2e-3) else 0
-    return state
+        if stalls > 5 or levelling:
+            if best.worst > 8 * goal:
+                break
+            levelling = True
+            profile = np.sqrt((state.residual**2).sum(0))
+            emphasis = state.emphasis * np.sqrt(0.1 + profile / max(float(profile.max()), 1e-300))
+            emphasis /= np.sqrt((emphasis**2).mean())
+            state = _fitted(state.keys, z, y, lam, emphasis)
+            best = min(best, state, key=lambda s: s.worst)
+    return best
+
+
+def _step(state: _State, z: Array, y: Array, lam: float, mu: float) -> tuple[_State, float]:
+    """One damped step: the first of growing damping that lowers the cost, or the same state."""
+    count = state.keys.number - 1
+    matrix, right, norms = _linearised(state, z, lam)
+    q, triangle = np.linalg.qr(matrix)
+    short = np.concatenate([q.T @ right, np.zeros(2 * count)])
+    for _ in range(8):
+        damped = np.concatenate([triangle, mu**0.5 * np.eye(2 * count)])
+        move = np.linalg.lstsq(damped, short, rcond=None)[0] / norms
+        cross = state.keys.cross + np.clip(move[:count], -2, 2) / state.keys.step
+        step = np.minimum(state.keys.step * np.exp(np.clip(move[count:], -0.7, 0.7)), 1e12)
+        new = _fitted(Keys(cross, step), z, y, lam, state.emphasis)
+        if new.cost < state.cost:
+            return new, max(mu / 5, 1e-18)
+        mu *= 6
+    return state, min(mu, 1e6)
 
 
 def _starts(lo: float, hi: float, count: int) -> Iterator[Keys]:
@@ -140,6 +163,7 @@ def ladder(z: Array, y: Array, eps: float, cap: float, most: int, budget: float 
             break
     keys: dict[int, Keys] = {}
     worst: dict[int, float] = {}
+    emphasis: dict[int, Array] = {}
     last: _State | None = None
     for count in range(1, max(still) + 1):
         state = still[count][0] if count in still else None
@@ -153,10 +177,10 @@ def ladder(z: Array, y: Array, eps: float, cap: float, most: int, budget: float 
             state = last = min((s for s in (*found, state) if s is not None), key=lambda s: s.worst)
         if state is None:
             continue
-        keys[count], worst[count] = state.keys, state.worst
+        keys[count], worst[count], emphasis[count] = state.keys, state.worst, state.emphasis
         if state.worst < goal:
             break
-    return Ladder(keys, worst)
+    return Ladder(keys, worst, emphasis)
 
 
 def _penalty(eps: float, z: Array, count: int, cap: float) -> float:

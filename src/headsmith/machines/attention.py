@@ -23,11 +23,11 @@ import torch
 from torch import Tensor
 
 from headsmith.compiler.compiled import accept, fingerprint
-from headsmith.compiler.requests import read_dtype, read_eps
+from headsmith.compiler.requests import read_dtype, read_eps, read_method
 from headsmith.machines import running
 from headsmith.machines.bending import ACTIVATIONS, Bending, activation_head
 from headsmith.machines.bounds import a_priori
-from headsmith.machines.identity import Identity, smooth
+from headsmith.machines.identity import Identity, lattice, printed, smooth, two_key
 from headsmith.machines.layouts import printed_heads
 from headsmith.machines.programs.heads import ChainProgram, HeadProgram, LinearProgram, Program
 from headsmith.machines.reading import Reading
@@ -39,6 +39,7 @@ from headsmith.proof.rounding import FORMATS
 from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
 
+LONGEST = 1024  # steps of a printed table that is built
 PRODUCTS = 8.0  # the promise for all prompts allows sum_k |theta_k x_k| + |bias| up to this many times the domain
 
 
@@ -75,6 +76,7 @@ class Attention:
     """vm(program, X) runs a prompt; every number that is not in the prompt is frozen and hashed.
 
     domain: the largest |entry| of K, scale Q and V. eps bounds every entry of the output, for every prompt in it.
+    method: "auto" (a smooth lattice), "two-key" (A tanh(z/A)) or "printed" (the staircase of Thm 4.2).
 
     >>> vm = Attention(features=4, head_dim=4, tokens=12, domain=2.0, eps=1e-3)
     >>> vm.sizes.heads, vm.sizes.keys, vm.certificate.bound <= 1e-3
@@ -82,7 +84,15 @@ class Attention:
     """
 
     def __init__(
-        self, features: int, head_dim: int, tokens: int, domain: float, eps: float, *, dtype: Any = "float64"
+        self,
+        features: int,
+        head_dim: int,
+        tokens: int,
+        domain: float,
+        eps: float,
+        *,
+        dtype: Any = "float64",
+        method: str = "auto",
     ) -> None:
         for name, value in (("features", features), ("head_dim", head_dim), ("tokens", tokens)):
             if not (isinstance(value, int) and value > 0):
@@ -91,6 +101,7 @@ class Attention:
             raise Refusal(f"domain must be a positive number, the largest |entry| of K, Q and V, not {domain!r}")
         self.features, self.head_dim, self.tokens = features, head_dim, tokens
         self.domain, self.eps, self.dtype_name = float(domain), read_eps(eps), read_dtype(dtype)
+        self.method = read_method(method, ("auto", "two-key", "printed"))
         self.rows = 3 * head_dim
         self.terms = features + 5  # roundings of a score: the dot product, the key, the cast and the scale of a weight
         self.table = self._plan()
@@ -123,11 +134,14 @@ class Attention:
 
     def _plan(self) -> Identity:
         """The shortest table whose promise meets eps."""
+        if self.method == "printed":
+            return self._printed()
+        make = smooth if self.method == "auto" else two_key
         gain = a_priori(1e-9, self.domain, self.head_dim, self.tokens, FORMATS[self.dtype_name])[0] / 1e-9
         aim = 0.9 * self.eps / gain
         for _ in range(12):
             try:
-                table = smooth(self.domain, aim, self.dtype_name)
+                table = make(self.domain, aim, self.dtype_name)
             except Refusal:
                 break
             approximation, rounding = self._promise(table)
@@ -135,14 +149,23 @@ class Attention:
                 return table
             spare = self.eps - rounding
             aim *= min(0.8, 0.9 * spare / approximation) if spare > 0 else 0.1
-        finest = smooth(
-            self.domain, 2.0 ** (-44 if self.dtype_name == "float64" else -15) * self.domain, self.dtype_name
-        )
+        fine = 2.0 ** (-44 if self.dtype_name == "float64" else -15) * self.domain
+        reached = 1.1 * sum(self._promise(smooth(self.domain, fine, self.dtype_name)))
         raise Refusal(
             f"an attention machine with {self.head_dim} x {self.features} heads on |entries| <= {self.domain:g} cannot "
-            f"promise {self.eps:.2g} in {self.dtype_name}, for rounding: "
-            f"eps = {upper(1.1 * sum(self._promise(finest)))} can be had, or a smaller domain"
+            f"promise {self.eps:.2g} in {self.dtype_name}, for rounding: eps = {upper(reached)} can be had"
+            f"{' with method=auto' * (self.method != 'auto')}, or a smaller domain"
         )
+
+    def _printed(self) -> Identity:
+        """The lattice of the printed rule, nearest key takes all; refused where it would be too long to build."""
+        steps, beta = printed(self.domain, _printed_entry(self))
+        if steps > LONGEST:
+            raise Refusal(
+                f"the printed rule asks for {steps + 1:,} keys a head; tables of up to {LONGEST + 1:,} are built: "
+                f"ask for eps = {upper(1.01 * self.eps * steps / LONGEST)} or more, or use method='auto'"
+            )
+        return lattice(self.domain, steps, beta, self.domain, self.dtype_name)
 
     def _build(self, table: Identity) -> Network:
         rows, flags = self.rows, len(ACTIVATIONS)

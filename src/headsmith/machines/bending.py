@@ -24,7 +24,7 @@ from scipy.special import ndtr
 from torch import Tensor, nn
 
 from headsmith.functions import lipschitz, parse
-from headsmith.network import Layer
+from headsmith.network import Affine, Attention, Dense, Layer
 from headsmith.network.layer import SILENT, Tap
 from headsmith.network.maps import frozen
 from headsmith.proof.approximation import prove
@@ -119,7 +119,44 @@ class Bending(Layer):
         return torch.cat([flat, bent], -1)
 
     def dense(self, tokens: int) -> list[Layer]:
-        return [self]
+        """Copy every token over the keys of the longest table, and once more for the null key; attend; drop the copies.
+
+        Copy r of a token holds, for each activation and each feature to bend, its score and its value.
+        """
+        flat, width, bent = self.first, self.width_in, self.rows - self.first
+        longest = max(t.shape[1] for t in self.tables)
+        copies, heads = longest + 1, len(self.names) * bent + flat
+        first = self.tables[0]
+        maps, bias = first.new_zeros(copies, 2 * heads + 1, width), first.new_zeros(copies, 2 * heads + 1)
+        sees = torch.zeros(heads, copies, dtype=torch.bool)
+        bias[:, 2 * heads] = 1.0
+        for k, table in enumerate(self.tables):
+            count = table.shape[1]
+            for f in range(bent):
+                head, place = k * bent + f, self.first + f
+                slopes, offsets, values, lines = table
+                maps[:count, head, place], bias[:count, head] = slopes, offsets
+                maps[:count, heads + head, place], bias[:count, heads + head] = lines, values
+                maps[longest, head, self.rows + k], bias[longest, head] = -2 * SWITCH, SWITCH
+                sees[head, :count] = sees[head, longest] = True
+        for f in range(flat):  # what is not bent attends to its own first copy
+            maps[0, 2 * heads - flat + f, f] = 1.0
+            sees[heads - flat + f, 0] = True
+        query, key, value = (first.new_zeros(heads, 1, 2 * heads + 1) for _ in range(3))
+        query[:, 0, 2 * heads] = 1.0
+        for head in range(heads):
+            key[head, 0, head] = value[head, 0, heads + head] = 1.0
+        write = first.new_zeros(heads, self.rows, 1)
+        for head in range(heads):
+            own = head - (heads - flat)
+            write[head, own if own >= 0 else self.first + head % bent, 0] = 1.0
+        owner = torch.arange(tokens).repeat_interleave(copies)
+        visible = (owner[:, None] == owner) & sees.repeat(1, tokens).unsqueeze(1)
+        return [
+            Affine(Dense(maps.repeat(tokens, 1, 1)), bias.repeat(tokens, 1), owner.tolist()),
+            Attention(Dense(query), Dense(key), Dense(value), Dense(write), visible=visible),
+            Affine(Dense(torch.eye(self.rows).to(first)), None, range(0, tokens * copies, copies)),
+        ]
 
     def rotated(self, before: Tensor | None, after: Tensor | None) -> Layer:
         raise Refusal("an activation bends single features: it has no other basis.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from headsmith.machines.attention import Attention
 
 PARTS = ("K", "Q", "V")
+MARGIN = 1e-3  # by how much activations are proved beyond the domain
 
 
 def run_head(vm: Attention, program: HeadProgram, x: Tensor) -> Result:
@@ -59,12 +61,20 @@ def entry_errors(vm: Attention, sizes: list[float]) -> list[tuple[float, float]]
     return [(vm.table.proof.bound, vm.table.rounding(vm.terms, size)) for size in sizes]
 
 
+def bend_error(vm: Attention, activation: str, entry: float) -> tuple[float, float, float]:
+    """(approximation, rounding, slope) of an activation on what was read, which may leave the domain by `entry`."""
+    approximation, rounding, slope = activation_error(activation, vm.domain * (1 + MARGIN), vm.dtype_name)
+    if activation != "identity" and entry > MARGIN * vm.domain:
+        return math.inf, math.inf, slope
+    return approximation, rounding, slope
+
+
 def head_error(vm: Attention, program: HeadProgram, bent: Tensor, sizes: list[float]) -> tuple[float, float]:
     """(approximation, rounding) of the output, from what was read: the rule of `bounds`, without and with rounding."""
     k, q, v = bent.split(vm.head_dim, -1)
     v = v[..., : program.head_dim]
     entries = entry_errors(vm, sizes)
-    extra = activation_error(program.activation, vm.domain, vm.dtype_name)
+    extra = bend_error(vm, program.activation, sum(entries[2]))
     exact = [a for a, _ in entries]
     exact[2] = exact[2] * extra[2] + extra[0]
     both = [a + r for a, r in entries]
@@ -111,7 +121,7 @@ def run_stage(vm: Attention, stage: LinearProgram, x: Tensor, error: Tensor) -> 
     parts = len(values) // len(read_errors)
     rows = [torch.cat(values[i * parts : (i + 1) * parts]) for i in range(len(read_errors))]
     read = torch.tensor([max(e[i] for e in read_errors) for i in range(2)], dtype=torch.float64)
-    approximation, rounding, slope = activation_error(stage.activation, vm.domain, vm.dtype_name)
+    approximation, rounding, slope = bend_error(vm, stage.activation, float(read.sum()))
     before = torch.einsum("rk,nkc->nrc", stage.weight.abs(), error)
     after = (slope * (before + read) + torch.tensor([approximation, rounding], dtype=torch.float64)) * INFLATE
     after[..., 1] += 2 * FORMATS[vm.dtype_name].unit * vm.domain  # the softmax over one token, and its sum

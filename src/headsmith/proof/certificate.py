@@ -55,7 +55,7 @@ class Certificate(Shown):
         ]
         if self.least:
             rows.append(("attained", f"at least {number(self.least)} at x = {number(self.witness, 6)}"))
-        cells = sum(len(part.get("cells", ())) for part in self.proof)
+        cells = sum(len(part["cells"]) - 1 for part in self.proof if isinstance(part.get("cells"), list))
         if cells:
             rows.append(("proof", f"{cells} Taylor cells in ball arithmetic"))
         rows.append(("assumes", "; ".join(self.assumptions)))

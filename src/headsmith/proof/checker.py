@@ -53,8 +53,7 @@ def read(data: bytes) -> Verdict:
     bare, kind, proof = {k: v for k, v in manifest.items() if k != "hash"}, manifest["kind"], manifest["certificate"]
     stated = sha256(canonical(bare).encode()).hexdigest()
     need([text, stated] == [canonical(manifest), manifest["hash"]], "the manifest was altered: its hash differs")
-    known = kind == "formula" and proof["kind"] == "proved"
-    need(known, f"the file holds a {proof['kind']} {kind}: this checker repeats proofs of formulas", 2)
+    need((kind, proof["kind"]) == ("formula", "proved"), f"this checker repeats proofs of formulas, not of a {kind}", 2)
     whole, used = canonical(manifest["network"]).encode(), {t["dtype"] for t in tensors.values()}
     for name, t in sorted(tensors.items()):
         whole += f"{name}|{DTYPES[t['dtype']][0]}|{list(t['shape'])}|".encode() + bytes(t["data"])
@@ -266,7 +265,8 @@ def slip(keys: Any, a: float, b: float, u: float, tiny: float) -> tuple[float, f
     normal = (t + 2.0001 * u) / (1 - t) if (t := any_order(share, u)) < 0.5 else 1e300
     parts = [x * y * (1 + normal) for x, y in zip(share, size, strict=True)]
     added = any_order(parts, u) + u * sum(parts) + 2 * (n * tiny + flush) * max(1.0, *size)
-    itself = 3.0001 * u * sum(x for x, k in zip(parts, keys, strict=True) if k[3] != 0)
+    itself = 1.0002 * u * sum(x * ((math.frexp(k[3])[0] not in (0.5, -0.5)) + (k[2] != 0))
+                              for x, k in zip(parts, keys, strict=True) if k[3] != 0)
     most = max(x for x, q in zip(size, p, strict=True) if q > 1e-30) + 1e-25 * max(size)
     return (weights + normal * sum(parts) + added + itself) * (1 + 1e-9), most
 def any_order(x: list[float], u: float) -> float:

@@ -1,8 +1,8 @@
 """What floating point adds: the executed head against the exact one, for every input of a cell.
 
 Model of execution: scores by a two-term dot product in any order, fused or not; softmax with subtraction of the
-computed maximum, then a division; the weighted sum in any order. The values of a self key are linear in z and are
-computed with three rounded operations. Assumed: nearest rounding, exp within 2 ulp (4u), no TF32, no autocast.
+computed maximum, then a division; the weighted sum in any order. The value g + l z of a self key costs a rounding for the
+product, unless l is a power of two, and one for the sum, unless g is 0. Assumed: nearest rounding, exp within 2 ulp (4u), no TF32, no autocast.
 
 With executed weights proportional to p_j (1 + x_j), |x_j| <= alpha_j, the weighted mean moves by
 sum p_j x_j (v_j - phi) / (1 + sum p_j x_j), because sum p_j (v_j - phi) = 0, and |v_j - phi| <= sum_i p_i |v_j - v_i|: keys
@@ -109,7 +109,8 @@ def head_rounding(head: Head, c: float, h: float, fmt: Format, terms: int = 2, r
     whole = share * most * scale
     rest = far_share * widest * scale + flushed * widest
     sum_error = tree(whole, u, head.keys) + u * float(whole.sum()) + 2 * rest + 2 * head.keys * tiny * max(1.0, widest)
-    value_error = float((share * gamma(3, u) * most * (lines != 0)).sum()) * scale
+    slips_of_value = (np.frexp(np.abs(lines))[0] != 0.5).astype(float) + (values != 0)  # l z rounds, and so does + g
+    value_error = float((share * gamma(1, u) * slips_of_value * 1.0001 * most * (lines != 0)).sum()) * scale
     error = float(weight_error + normal * (whole.sum() + rest) + sum_error + value_error) * INFLATE
     return math.inf if math.isnan(error) else error
 

@@ -38,10 +38,14 @@ class Linear:
     def box(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The image of a box, rounded outwards."""
         middle, radius = (lo + hi) / 2, (hi - lo) / 2
-        size = np.abs(self.weight)
-        reach = size @ radius + 1e-13 * (size @ (np.abs(middle) + radius) + np.abs(self.bias)) + 1e-300
+        reach = np.abs(self.weight) @ radius + self.noise(np.abs(middle) + radius)
         centre = self.weight @ middle + self.bias
         return centre - reach * INFLATE, centre + reach * INFLATE
+
+    def noise(self, size: np.ndarray) -> np.ndarray:
+        """What float64 may add to weight x + bias, computed here, for |x| <= size."""
+        terms = self.weight.shape[1] + 3
+        return terms * 2.0**-52 * (np.abs(self.weight) @ size + np.abs(self.bias)) + 1e-300
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ def carry(
     """Through the whole stack; `choose(layer, domain)` gives the heads of a layer, proved on that domain."""
     features = linears[0].weight.shape[1]
     lo, hi = np.full(features, domain[0]), np.full(features, domain[1])
-    zonotope = Zonotope((lo + hi) / 2, np.diag((hi - lo) / 2))
+    zonotope = Zonotope((lo + hi) / 2, np.diag((hi - lo) / 2), 1e-15 * (np.abs(lo) + np.abs(hi)))
     approximation, rounding = np.zeros(features), np.zeros(features)
     size, terms = np.maximum(np.abs(lo), np.abs(hi)), features + 1
     domains, units = [], []
@@ -161,21 +165,25 @@ def sensitivities(linears: Sequence[Linear], slopes: Sequence[float]) -> list[fl
 
 @dataclass(frozen=True, eq=False)
 class Zonotope:
-    """centre + generators e,  |e_i| <= 1;  generators (coordinates, directions)."""
+    """centre + generators e +- noise,  |e_i| <= 1;  generators (coordinates, directions), noise from rounding."""
 
     centre: np.ndarray
     generators: np.ndarray
+    noise: np.ndarray
 
     def through(self, linear: Linear) -> Zonotope:
-        return Zonotope(linear.weight @ self.centre + linear.bias, linear.weight @ self.generators)
+        size = np.abs(self.centre) + np.abs(self.generators).sum(1) + self.noise
+        noise = np.abs(linear.weight) @ self.noise + linear.noise(size)
+        return Zonotope(linear.weight @ self.centre + linear.bias, linear.weight @ self.generators, noise * INFLATE)
 
     def meet(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The box, cut down to this zonotope's."""
-        reach = np.abs(self.generators).sum(1)
-        reach = reach + 1e-9 * (1 + reach + np.abs(self.centre))
+        reach = (np.abs(self.generators).sum(1) + self.noise) * INFLATE + 1e-15 * np.abs(self.centre)
         return np.maximum(lo, self.centre - reach), np.minimum(hi, self.centre + reach)
 
     def bent(self, tilt: np.ndarray, shift: np.ndarray, width: np.ndarray) -> Zonotope:
         """lambda z + mu +- delta, a fresh direction for each coordinate."""
         spread = np.concatenate([self.generators * tilt[:, None], np.diag(width)], 1)
-        return Zonotope(tilt * self.centre + shift, spread)
+        size = np.abs(self.centre) + np.abs(self.generators).sum(1)
+        noise = np.abs(tilt) * self.noise + 1e-15 * (np.abs(tilt) * size + np.abs(shift))
+        return Zonotope(tilt * self.centre + shift, spread, noise * INFLATE)

@@ -125,7 +125,7 @@ def plan_formula(target: str | Expression, *, eps: Any, domain: Any, dtype: Any 
     steps = float(printed_steps(expression, domain, eps))
     if method == "printed" and steps + 1 > LARGEST:
         return FormulaPlan(
-            str(expression), domain, eps, dtype, method, int(steps) + 1, 1, 1, eps, 0.0, steps + 1, expression, None
+            str(expression), domain, eps, dtype, method, int(steps) + 1, 1, 1, math.nextafter(eps, 0), 0.0, steps + 1, expression, None
         )
     try:
         program = forge(expression, domain, eps, dtype, method)

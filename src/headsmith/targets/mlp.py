@@ -108,9 +108,14 @@ class MLPNetwork(Compiled):
         with precision(96):
             rows = self.plan.stack.balls(x.double().reshape(-1, x.shape[-1]).numpy())
             pairs = zip(rows, y.reshape(len(rows), -1).tolist(), strict=True)
-            apart = sum(a.apart for a in self.plan.stack.activations)
             errors = [[ceil_float(abs(a - b)) for a, b in zip(row, out, strict=True)] for row, out in pairs]
-        return torch.tensor(errors, dtype=torch.float64).reshape(y.shape) + apart
+        return torch.tensor(errors, dtype=torch.float64).reshape(y.shape) + self._apart()
+
+    def _apart(self) -> float:
+        """How far the code of the activations can move an output of the perceptron from its formula."""
+        stack = self.plan.stack
+        costs = sensitivities(stack.linears, [1.13] * len(stack.activations))
+        return math.fsum(a.apart * cost for a, cost in zip(stack.activations, costs, strict=True)) * (1 + 1e-9)
 
     def reprove(self) -> Certificate:
         """The certificate, proved again from the numbers that the network holds now."""

@@ -46,7 +46,7 @@ def sequence(measured: Mapping[str, Any]) -> Figure:
             ("mean", PALETTE[6], "mean of each position"),
             ("regression", PALETTE[3], "linear regression"),
             ("gates", PALETTE[4], "constructed, gates with beta = 10"),
-            ("compiled", PALETTE[2], "compiled, certified 1e-6"),
+            ("proved", PALETTE[2], "compiled: square of the proved bound"),
         ):
             ax.plot(
                 panel["sizes"], panel[key], "--" if key in ("mean", "regression") else "-", color=color, label=label
@@ -93,4 +93,4 @@ def _trained(ax: Any, panel: Mapping[str, Any]) -> None:
 
 def _shared_legend(fig: Figure, ax: Any) -> None:
     handles, labels = ax.get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 5))
+    fig.legend(handles, labels, loc="outside lower center", ncols=3)

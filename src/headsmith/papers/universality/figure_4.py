@@ -116,7 +116,7 @@ def figure_4(settings: Mapping[str, Any], record: Run) -> Outcome:
         scores = [trained(tokens, size, 2) if axis == "p" else trained(tokens, 20, size) for size in sizes]
         panel = {"sizes": list(sizes), "trained": [float(np.mean(s)) for s in scores]}
         panel |= {"spread": [float(np.std(s)) for s in scores]}
-        panel |= {key: [beside[key]] * len(sizes) for key in NAMES}
+        panel |= {key: [beside[key]] * len(sizes) for key in NAMES} | {"proved": [beside["bound"] ** 2] * len(sizes)}
         for size, value in zip(sizes, panel["trained"], strict=True):
             name = f"{axis} = {size}: trained, beside it linear regression"
             rows.append(Row(name, None, value, "not stated", settings["seeds"], beside["regression"]))
