@@ -53,12 +53,11 @@ def test_baselines():
 
 
 def test_pictures_are_drawn_from_plain_numbers():
-    panel = dict.fromkeys(
-        ("trained", "spread", "printed", "repaired", "mean", "regression", "gates", "proved"), [0.5, 0.25]
-    ) | {"sizes": [1, 2]}
+    keys = ("trained", "spread", "printed", "repaired", "mean", "regression", "gates", "proved")
+    panel = {key: [0.5, 0.25] for key in keys} | {"sizes": [1, 2]}
     slopes = {f"{kind}slope {axis}": -1.0 for kind in ("", "constructed ") for axis in ("p", "width", "heads")}
-    assert len(sweeps({"panels": dict.fromkeys(("p", "width", "heads"), panel), **slopes}).axes) == 3
-    assert len(sequence({"panels": dict.fromkeys(("p", "heads"), panel), **slopes}).axes) == 2
+    assert len(sweeps({"panels": {axis: panel for axis in ("p", "width", "heads")}, **slopes}).axes) == 3
+    assert len(sequence({"panels": {axis: panel for axis in ("p", "heads")}, **slopes}).axes) == 2
     one = [{"pattern": [[0.5, 0.5]], "ends": 1.0}] * 2
     assert len(heatmaps({"widths": [1, 2], "constructed": one, "trained": one}).axes) == 4
 

@@ -2,10 +2,13 @@
 
 import json
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
 import headsmith as hs
@@ -23,7 +26,7 @@ class QuickGELU(nn.Module):
 def perceptron(*widths, act=nn.ReLU, seed=0, dtype=torch.float64):
     torch.manual_seed(seed)
     layers = []
-    for i, (a, b) in enumerate(zip(widths, widths[1:], strict=False)):
+    for i, (a, b) in enumerate(pairwise(widths)):
         layers += [nn.Linear(a, b), *([act()] if i < len(widths) - 2 else [])]
     return nn.Sequential(*layers).to(dtype).eval()
 
@@ -80,11 +83,28 @@ def test_depth_and_the_worst_input_we_can_climb_to():
     assert float((net(x) - model(x)).detach().abs().max()) <= net.certificate.bound
 
 
+@settings(max_examples=8)
+@given(
+    act=st.sampled_from([nn.ReLU, nn.LeakyReLU, nn.Hardtanh, nn.SiLU, nn.Tanh]),
+    widths=st.lists(st.integers(1, 5), min_size=2, max_size=4),
+    scale=st.floats(0.1, 20),
+    digits=st.integers(2, 8),
+)
+def test_any_small_perceptron(act, widths, scale, digits):
+    model = perceptron(2, *widths, act=act, seed=len(widths))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= scale
+    net = hs.compile(model, domain=(-1, 2), eps=10.0**-digits)
+    x = points(net, 12)
+    assert float((net(x) - exact(net, x)).detach().abs().max()) <= net.certificate.bound <= 10.0**-digits
+
+
 def test_silu_is_exact():
     model = perceptron(6, 9, 3, act=nn.SiLU)
     net = hs.compile(model, domain=(-2, 2), eps=1e-10)
     x = points(net, 200)
-    assert float((net(x) - model(x)).abs().max()) < 1e-13
+    assert float((net(x) - model(x)).detach().abs().max()) < 1e-13
     assert net.certificate.approximation < 1e-15
 
 
@@ -124,7 +144,7 @@ def test_modules_that_do_nothing_and_modules_that_end_with_an_activation():
     assert [a.formula for a in stack.activations] == ["x", "tanh(x)", "sigmoid(x)"]
     net = hs.compile(model, domain=(-1, 1), eps=1e-9)
     x = points(net, 20)
-    assert float((net(x) - model(x)).abs().max()) <= net.certificate.bound
+    assert float((net(x) - model(x)).detach().abs().max()) <= net.certificate.bound
 
 
 def test_refusals():
@@ -230,6 +250,19 @@ def test_diabetes_within_1e6():
     net = hs.compile(model, domain=(-3, 3), eps=1e-6)
     with torch.no_grad():
         assert float((net(x[350:]) - model.double()(x[350:].double())).abs().max()) <= net.certificate.bound <= 1e-6
+
+
+def test_command_line(tmp_path, capsys):
+    from headsmith.cli import main
+
+    save_tensors(tmp_path / "mlp.safetensors", dict(perceptron(3, 4, 2, dtype=torch.float32).state_dict()), {})
+    request = ["compile", str(tmp_path / "mlp.safetensors"), "--domain", "-3", "3", "--eps", "1e-6"]
+    out = tmp_path / "attention.safetensors"
+    assert main([*request, "--activation", "relu", "--out", str(out)]) == 0
+    assert "MLP 3-4-2 with relu(x)" in capsys.readouterr().out
+    assert hs.load(out).certificate.bound <= 1e-6
+    assert main(request) == 1
+    assert "--activation" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-MODULES: tuple[str, ...] = ("compile", "files", "solve", "papers", "demo")
+MODULES: tuple[str, ...] = ("compile", "files", "solve", "lab", "papers", "demo")
 
 
 def command() -> Any:

@@ -64,11 +64,11 @@ def run(
 
 def certify(file: File, json: Json = False) -> None:
     """Prove a file again; exit 0 proved, 1 altered or false, 2 cannot be repeated."""
-    from headsmith.proof.checker import check
     from headsmith.records.shown import upper
+    from headsmith.targets.recheck import recheck
 
     with working(f"proving {file} again"):
-        verdict = check(file)
+        verdict = recheck(file)
     if json:
         show_json({"file": str(file), "status": verdict.status, "reason": verdict.reason, "bound": verdict.bound})
     else:

@@ -1,15 +1,9 @@
 """``headsmith papers`` and ``headsmith errata``: the papers' claims, run and judged."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-
-class Preset(StrEnum):
-    smoke = "smoke"
-    full = "full"
 
 
 def register(app: typer.Typer) -> None:
@@ -39,18 +33,21 @@ def list_experiments() -> None:
     from headsmith.views.tables import Table
 
     load()
-    rows = [
-        (e.id, "; ".join(claim.text for claim in e.claims), e.where or None, list(e.presets))
-        for e in registry.experiments.values()
-    ]
     console = Console()
     console.print(Table("Papers", ("id", "title"), list(PAPERS.items())).rich())
-    console.print(Table("Experiments", ("id", "claim", "statement", "presets"), rows).rich())
+    for source in dict.fromkeys(e.source for e in registry.experiments.values()):
+        mine = [e for e in registry.experiments.values() if e.source == source]
+        rows = [(e.id.split("/")[1], e.claims[0].text + _more(len(e.claims) - 1), list(e.presets)) for e in mine]
+        console.print(Table(f"headsmith papers run {source}/...", ("item", "claim", "presets"), rows).rich())
+
+
+def _more(count: int) -> str:
+    return f" (and {count} more)" if count else ""
 
 
 def run(
     id: Annotated[str, typer.Argument(metavar="ID", help="An experiment, as 'headsmith papers' lists it.")],
-    preset: Annotated[Preset, typer.Option(help="How much of it to run.")] = Preset.smoke,
+    preset: Annotated[str, typer.Option(help="How much of it to run: smoke, full, ...")] = "smoke",
     out: Annotated[Path, typer.Option(help="The folder for results.")] = Path("out"),
 ) -> None:
     """Run an experiment, or continue one that was interrupted."""
@@ -58,7 +55,7 @@ def run(
 
     from headsmith.papers.registry import run_experiment
 
-    result = run_experiment(id, preset.value, out)
+    result = run_experiment(id, preset, out)
     console = Console()
     console.print(result.table().rich())
     console.print(result.claims().rich())

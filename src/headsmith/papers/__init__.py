@@ -20,6 +20,7 @@ EXPERIMENTS: tuple[str, ...] = (
     "universality.sequence_bumps",
     "universality.figure_3",
     "universality.figure_4",
+    "icl",
 )
 """Modules of this folder that register experiments."""
 

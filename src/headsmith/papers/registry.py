@@ -79,6 +79,8 @@ class Experiment:
     pictures: Mapping[str, Callable[[Measurements], Any]] = field(default_factory=dict)
 
     def settings(self, preset: str) -> Mapping[str, Any]:
+        if preset == "full" and "paper" in self.presets:
+            preset = "paper"  # the sizes of the paper
         if preset not in self.presets:
             raise Refusal(f"{self.id} has no preset {preset!r}; it has {', '.join(self.presets)}")
         return self.presets[preset]

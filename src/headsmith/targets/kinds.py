@@ -154,7 +154,7 @@ def _sizes(**sizes: int) -> None:
 def _numbers(given: Any, name: str, axes: int) -> np.ndarray:
     """Finite float64 numbers with this many axes, copied and read-only."""
     try:
-        array = np.array(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
+        array = np.array(given.detach().cpu().numpy() if hasattr(given, "detach") else given, dtype=np.float64)
     except (TypeError, ValueError):
         raise Refusal(f"{name} must be an array of real numbers") from None
     if array.ndim != axes or array.size == 0 or not np.isfinite(array).all():

@@ -1,0 +1,135 @@
+"""Gradient descent inside attention, against gradient descent."""
+
+import numpy as np
+import pytest
+import torch
+
+import headsmith as hs
+from headsmith.reference.solvers import Problem, gradient_descent
+
+DOMAIN = {"residual": 2.74, "x": 3.0, "w": 3.0, "y": 2.74}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """d = 4, n = 16, |y| = 2.74: with a rate of 1/L no residual leaves [-2.74, 2.74]."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.5, 1.5, (16, 4))
+    y = X @ rng.normal(size=4) + 0.3 * rng.normal(size=16)
+    return X, y * 2.74 / np.linalg.norm(y), float(1 / np.linalg.eigvalsh(X.T @ X / 16)[-1])
+
+
+def descent(loss, steps, rate, **options):
+    return hs.target.Descent(loss, features=4, samples=16, steps=steps, rate=rate, **options)
+
+
+def errors(net, X, y, loss="squared", **penalty):
+    """Distance from exact gradient descent after every step."""
+    X, y = (torch.tensor(part, dtype=net.dtype) for part in (X, y))
+    exact = gradient_descent(
+        Problem.of(loss, X.double(), y.double(), **penalty), net.plan.descent.steps, net.plan.descent.rate
+    )
+    path = torch.stack(net.path(X, y)).double().numpy()
+    return np.abs(path - exact).max(1), net.certify(X, y)
+
+
+@pytest.mark.parametrize("eps, steps", [(1e-3, 10), (1e-6, 15)])
+def test_one_step_and_its_size(data, eps, steps):
+    X, y, rate = data
+    net = hs.compile(descent("squared", 1, rate), domain=DOMAIN, eps=eps)
+    error, certified = errors(net, X, y)
+    assert error[-1] <= certified <= net.certificate.bound <= eps
+    assert net.plan.table.head.keys <= steps + 1 and net.plan.printed_anchors > 1000 * net.plan.anchors
+
+
+def test_forty_steps(data):
+    X, y, rate = data
+    net = hs.compile(descent("squared", 40, rate), domain=DOMAIN, eps=1e-7)
+    error, certified = errors(net, X, y)
+    assert error.max() <= 1e-7 and error[-1] <= certified < net.certificate.bound / 10
+    stacked = net.unrolled()
+    assert len(stacked.layers) == 80
+    tokens = net.encode(torch.tensor(X), torch.tensor(y), torch.zeros(4, dtype=torch.float64))
+    assert torch.equal(net.decode(stacked(tokens)), net(X, y))
+
+
+def test_logistic_is_exact(data):
+    X, y, _ = data
+    labels = (y > 0).astype(float)
+    net = hs.compile(descent("logistic", 100, 0.5), domain=8.0, eps=1e-9)
+    error, certified = errors(net, X, labels, "logistic")
+    assert error.max() <= 1e-12 and error[-1] <= certified
+    assert net.plan.table.method == "exact" and net.plan.table.head.keys == 2
+
+
+def test_huber_and_ridge(data):
+    X, y, rate = data
+    net = hs.compile(descent("huber", 10, rate), domain=DOMAIN, eps=1e-3)
+    error, certified = errors(net, X, y, "huber")
+    assert error[-1] <= certified <= net.certificate.bound <= 1e-3
+    net = hs.compile(descent("squared", 20, 0.8 * rate, l2=0.2), domain=DOMAIN, eps=1e-7)
+    error, certified = errors(net, X, y, l2=0.2)
+    assert error[-1] <= certified <= net.certificate.bound <= 1e-7
+
+
+def test_float32(data):
+    X, y, rate = data
+    net = hs.compile(descent("squared", 3, rate), domain=DOMAIN, eps=1e-2, dtype="float32")
+    error, certified = errors(net, X, y)
+    assert error[-1] <= certified <= net.certificate.bound <= 1e-2
+    with pytest.raises(hs.Refusal, match="eps = .* can be had"):
+        hs.compile(descent("squared", 3, rate), domain=DOMAIN, eps=1e-7, dtype="float32")
+
+
+@pytest.mark.parametrize("eps, heads", [(1e-3, 2), (1e-10, 4)])
+def test_gate_heads(data, eps, heads):
+    """Thm 4.2 = D.4, repaired: two gates give z within a^2, four within a^4."""
+    X, y, rate = data
+    net = hs.compile(descent("squared", 1, rate), domain=DOMAIN, eps=eps, method="gate")
+    error, certified = errors(net, X, y)
+    assert len(net.plan.table.heads) == heads and error[-1] <= certified <= net.certificate.bound <= eps
+    assert net.network.layers["rule"].visible == "self"
+
+
+def test_one_gate_is_the_logistic_step(data):
+    X, y, _ = data
+    net = hs.compile(descent("logistic", 5, 0.5), domain=4.0, eps=1e-9, method="gate")
+    error, certified = errors(net, X, (y > 0).astype(float), "logistic")
+    assert error.max() < 1e-14 and error[-1] <= certified
+    with pytest.raises(hs.Refusal, match="no gate heads"):
+        hs.compile(descent("huber", 1, 0.5), domain=4.0, eps=1e-3, method="gate")
+
+
+def test_the_printed_layer_is_the_mean_gradient(data):
+    X, y, rate = data
+    net = hs.compile(descent("squared", 1, rate), domain=DOMAIN, eps=1.0, method="printed")
+    start = np.full(4, 0.1)
+    problem = Problem.of("squared", X, y)
+    found = net(X, y, start).numpy()
+    assert np.abs(found - problem.gradient(start)).max() <= net.certificate.bound
+    assert np.abs(found - gradient_descent(problem, 1, rate, start)[-1]).max() > 0.1
+    with pytest.raises(hs.Refusal, match="cannot be stacked"):
+        hs.compile(descent("squared", 2, rate), domain=DOMAIN, eps=1.0, method="printed")
+
+
+def test_what_cannot_be_promised_is_refused(data):
+    X, y, rate = data
+    net = hs.compile(descent("squared", 1, 2.5 * rate), domain=DOMAIN, eps=1e-3)
+    with pytest.raises(hs.Refusal, match="too large for these data"):
+        net(X, y)
+    net = hs.compile(descent("squared", 1, rate), domain=DOMAIN, eps=1e-3)
+    with pytest.raises(hs.Refusal, match="sample .* has a residual"):
+        net(X, y, np.full(4, 2.9))
+    with pytest.raises(hs.Refusal, match="no loss is called"):
+        hs.target.Descent("hinge", 4, 16)
+    with pytest.raises(hs.Refusal, match="0 or 1"):
+        hs.compile(descent("logistic", 1, 0.5), domain=4.0, eps=1e-3)(X, y)
+
+
+def test_batches_and_files(data, tmp_path):
+    X, y, rate = data
+    net = hs.compile(descent("squared", 2, rate), domain=DOMAIN, eps=1e-6)
+    both = net(np.stack([X, X[::-1]]), np.stack([y, y[::-1]]))
+    assert torch.allclose(both[0], both[1], atol=1e-13) and both.shape == (2, 4)
+    again = hs.load(net.save(tmp_path / "descent.safetensors"))
+    assert torch.equal(again(X, y), net(X, y)) and again.certificate == net.certificate
