@@ -195,7 +195,7 @@ def test_refusals(small, monkeypatch):
     with pytest.raises(hs.Refusal, match="not negative"):
         hs.prompt.ridge(X, y, -1.0)
     narrow = hs.machine.Solver(features=4, samples=30, radius=1.0)
-    with pytest.raises(hs.Refusal, match="sample .* beyond the radius 1 of this solver"):
+    with pytest.raises(hs.Refusal, match=r"sample .* beyond the radius 1 of this solver"):
         narrow(hs.prompt.ols(X, y))
     monkeypatch.setattr("headsmith.machines.solver.MOST", 40)
     Z = X.copy()

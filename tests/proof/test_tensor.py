@@ -12,7 +12,7 @@ from headsmith.functions.several import at_point, on_grid, pure_series
 from headsmith.proof.chebyshev import angles, cosines, interpolant_bound
 from headsmith.proof.rounding import FORMATS
 from headsmith.proof.steepness import steepness
-from headsmith.proof.tensor import DEGREE, Axis, TensorHead, prove_tensor, spill
+from headsmith.proof.tensor import DEGREES, Axis, TensorHead, prove_tensor, spill
 from headsmith.proof.tensor_rounding import cell_rounding, prove_tensor_rounding
 from headsmith.proof.tensor_samples import prove_tensor_samples
 from headsmith.refusal import Refusal
@@ -31,7 +31,7 @@ def random_head(rng, dims, steep=4.0, size=1.0, components=1):
 def test_interpolation_of_a_head_errs_less_than_its_spill(seed):
     rng = np.random.default_rng(seed)
     head = random_head(rng, 1, steep=float(rng.uniform(0.1, 8)))
-    axis, n, c, h = head.axes[0], DEGREE[1], float(rng.uniform(-1, 1)), float(rng.uniform(0.05, 0.6))
+    axis, n, c, h = head.axes[0], DEGREES[2], float(rng.uniform(-1, 1)), float(rng.uniform(0.05, 0.6))
     count = n + 1
     values = head.grid([c + h * np.cos(angles(count))])[0]
     transform = cosines(count, count, count).T * (2 / count)
@@ -85,7 +85,7 @@ def test_a_polynomial_stays_under_its_bound(seed, dims):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 7))
     values = rng.normal(size=(n + 1,) * dims)
-    bound = interpolant_bound(values, n, 1e-3)
+    bound = interpolant_bound(values, n, 1e-3, 2000)
     transform = cosines(n + 1, n + 1, n + 1).T * (2 / (n + 1))
     transform[0] /= 2
     points = rng.uniform(-1, 1, (300, dims))

@@ -1,5 +1,7 @@
 """The references, against scikit-learn where it solves the same problem, and against optimality where not."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,9 @@ def test_least_squares_ridge_lasso_and_elastic_net(data):
     options = {"fit_intercept": False}
     tight = options | {"tol": 1e-14, "max_iter": 10**6}
     assert same(Problem.of("squared", X, y).minimiser(), linear_model.LinearRegression(**options).fit(X, y).coef_)
-    assert same(Problem.of("squared", X, y, l2=0.3).minimiser(), linear_model.Ridge(60 * 0.3, **options).fit(X, y).coef_)
+    assert same(
+        Problem.of("squared", X, y, l2=0.3).minimiser(), linear_model.Ridge(60 * 0.3, **options).fit(X, y).coef_
+    )
     assert same(Problem.of("squared", X, y, l1=0.3).minimiser(), linear_model.Lasso(0.3, **tight).fit(X, y).coef_)
     net = linear_model.ElasticNet(1.0, l1_ratio=0.4, **tight).fit(X, y).coef_
     assert same(Problem.of("squared", X, y, l1=0.4, l2=0.6).minimiser(), net)
@@ -44,7 +48,7 @@ def test_gradient_descent_walks_downhill_to_the_minimiser(data):
     p = Problem.of("squared", X, y, l2=1.0)
     path = gradient_descent(p, 400, 1 / np.linalg.eigvalsh(X.T @ X / 60 + np.eye(5))[-1])
     assert path.shape == (401, 5)
-    assert all(p.objective(b) <= p.objective(a) + 1e-12 for a, b in zip(path, path[1:], strict=False))
+    assert all(p.objective(b) <= p.objective(a) + 1e-12 for a, b in pairwise(path))
     assert np.abs(path[-1] - p.minimiser()).max() < 1e-6
 
 

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import headsmith as hs
 from headsmith.heads import clip as rules
@@ -66,6 +68,7 @@ def test_saved_loaded_and_proved_again(request_, tmp_path):
     assert torch.equal(again(x), net(x))
     assert again.reprove().bound == net.certificate.bound
     assert again.plan.anchors == net.plan.anchors and again.plan.heads == net.plan.heads
+    assert torch.equal(again.plan.build()(x), net(x))
     with torch.no_grad():
         again.network.layers["models"].bias[0] += 1e-9
     with pytest.raises(StaleCertificate):
@@ -182,6 +185,24 @@ def test_printed_prompt_loses_the_shifts():
     assert 0.9 < error <= net.certificate.bound
     halved = ((x * w[:, None]).sum(-1) + t[:, :1] / 2).clamp(-1, 1)
     assert float((net(x, w, t) - halved).abs().max()) < 0.2  # it does compute something: t_0 / 2 for every token
+
+
+@settings(max_examples=8)
+@given(
+    seed=st.integers(0, 99),
+    low=st.floats(-3, 1),
+    width=st.floats(0.01, 5),
+    scale=st.floats(1e-3, 30),
+    digits=st.integers(1, 8),
+    dtype=st.sampled_from(["float64", "float32"]),
+)
+def test_any_models(seed, low, width, scale, digits, dtype):
+    g = np.random.default_rng(seed)
+    clip = hs.target.Clip(scale * g.normal(size=(3, 2)), g.normal(size=3), low, low + width)
+    eps = 10.0**-digits if dtype == "float64" else 0.05
+    net = hs.compile(clip, domain=(-1, 3), eps=eps, dtype=dtype)
+    x = inputs(net, 100, (-1, 3), seed)
+    assert measured(net, x) <= net.certificate.bound <= eps
 
 
 def test_range_is_exact_at_float_ends():

@@ -124,6 +124,7 @@ def test_saved_loaded_and_proved_again(tmp_path):
     again = hs.load(net.save(tmp_path / "net.safetensors"))
     assert torch.equal(again(x), net(x)) and again.reprove().bound == net.certificate.bound
     assert (again.plan.anchors, again.plan.heads) == (net.plan.anchors, net.plan.heads)
+    assert torch.equal(again.plan.build()(x), net(x))
     with torch.no_grad():
         again.network.layers["units1"].output.weight[0, 0, 0] += 1e-12
     with pytest.raises(StaleCertificate):

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from headsmith.machines.programs.regression import Regression
 
 ROWS = 20_000
-PENALTIES = {"ols": (0, 0), "ridge": (1, 1), "lasso": (1, 1), "elastic_net": (2, 2), "logistic": (0, 1), "huber": (1, 1)}
+PENALTIES = {
+    "ols": (0, 0),
+    "ridge": (1, 1),
+    "lasso": (1, 1),
+    "elastic_net": (2, 2),
+    "logistic": (0, 1),
+    "huber": (1, 1),
+}
 
 
 def register(app: typer.Typer) -> None:

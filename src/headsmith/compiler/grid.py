@@ -56,7 +56,8 @@ def forge_grid(
         try:
             proof = prove_tensor(head, expressions, names, box, goal)
         except (Unprovable, Unresolved) as error:
-            raise Short(f"{error}; the error measured is {search.error(head):.1e}", search.error(head)) from None
+            best, reason = min(best, search.error(head)), f"{error}; the error measured is {search.error(head):.1e}"
+            continue
         total = (proof.bound + rounding) * SLACK
         if total <= eps:
             return head, proof, rounding
@@ -159,12 +160,12 @@ def refusal(
         )
     asked = f"{title} within {number(eps)} in {dtype} for {box_text(names, box)} cannot be certified: {short.reason}"
     reachable = max(2 * eps, 2 * short.best if math.isfinite(short.best) else 0.0)
-    for _ in range(4):
+    for _ in range(3):
         reachable = float(upper(reachable))
         try:
             forge_grid(expressions, names, box, reachable, dtype)
         except Short:
-            reachable *= 5
+            reachable *= 8
         else:
             return Refusal(f"{asked}; eps = {reachable:g} can be had")
-    return Refusal(f"{asked}; nor can eps = {reachable / 5:.1g}: a grid wants a smooth function on a smaller box")
+    return Refusal(f"{asked}; nor can eps = {reachable / 8:.1g}: a grid wants a smooth function on a smaller box")

@@ -8,7 +8,7 @@ With H heads on n tokens (Thm 3.9) the tokens themselves are the keys. Printed: 
 two sentinels of value 0, and the network returns 0 outside [a, b]. Repaired, the outermost sentinels carry a and b. Our
 form telescopes: Range_[a,b] = a + sum_h (Range_[l_h,r_h] - l_h), one interval for each head, no sentinels at all.
 
-(Universal Approximation with Softmax Attention, Thm 3.4, Cor G.6, Thm 3.9, all of them repaired where need be.)
+(softmax-universality Thm 3.4, Cor G.6, Thm 3.9, repaired where need be.)
 """
 
 from __future__ import annotations

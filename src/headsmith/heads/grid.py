@@ -32,6 +32,8 @@ CAP = {1: 1e4, 2: 1e3, 3: 300.0, 4: 100.0}
 BITS = {"float64": 53, "float32": 24}
 SAMPLES = {1: (32, 400), 2: (24, 160), 3: (16, 48), 4: (12, 24)}
 """Chebyshev points an axis: to begin with, and at most."""
+SPARE = {1: 1, 2: 1, 3: 1.5, 4: 2}
+"""How much closer than its share of eps an axis should come: errors of slices add up less and less favourably."""
 LARGEST = 20_000
 """Tokens of one head: beyond, its scores no longer fit a batch."""
 
@@ -70,7 +72,7 @@ class Search:
         spread = slices.shape[0] ** -0.5 * 3  # a slice may be three times its root mean square
         y = rows[:kept] * (sigma[:kept, None] * spread)
         most = max(3, min(64, len(self.nodes[k]) // 2))
-        return ladder(self.nodes[k], y, self.eps / len(self.box), self.cap, most)
+        return ladder(self.nodes[k], y, self.eps / (len(self.box) * SPARE[len(self.box)]), self.cap, most)
 
     def sizes(self) -> list[tuple[int, ...]]:
         """Numbers of keys an axis, fewest tokens first, without the hopeless ones."""

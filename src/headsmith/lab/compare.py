@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -50,6 +52,11 @@ class Comparison(Shown):
     @property
     def names(self) -> list[str]:
         return list(self.risks)
+
+    def picture(self, path: str | Path) -> Path:
+        """The risks over the lengths as a PNG, drawn by `views.lab`, which is loaded when a picture is asked for."""
+        figure = import_module("headsmith.views.lab").comparison(self)
+        return import_module("headsmith.views.style").save(figure, path)
 
     def rows(self) -> list[tuple[str, str]]:
         first = self.names[0]

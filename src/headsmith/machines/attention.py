@@ -9,7 +9,7 @@ tokens, the rows of W_K, W_Q and W_V with their biases, and the data tokens (x, 
 
 (algorithm-emulation Thm 4.1 and Thm 4.2, repaired: their weights lie in every token or in rows of features;
 here one token holds one row, each number once. Cor 4.2.1: a library of algorithms is a library of prompts.) A
-linear layer is a head with K = Q = 0 on sequences of a single token, so MLPs run on the very same weights.
+linear layer needs the first two layers only (Sec 4.3), so MLPs run on the very same weights.
 """
 
 from __future__ import annotations
@@ -149,13 +149,22 @@ class Attention:
                 return table
             spare = self.eps - rounding
             aim *= min(0.8, 0.9 * spare / approximation) if spare > 0 else 0.1
-        fine = 2.0 ** (-44 if self.dtype_name == "float64" else -15) * self.domain
-        reached = 1.1 * sum(self._promise(smooth(self.domain, fine, self.dtype_name)))
+        reached = 1.1 * self._floor()
         raise Refusal(
             f"an attention machine with {self.head_dim} x {self.features} heads on |entries| <= {self.domain:g} cannot "
             f"promise {self.eps:.2g} in {self.dtype_name}, for rounding: eps = {upper(reached)} can be had"
             f"{' with method=auto' * (self.method != 'auto')}, or a smaller domain"
         )
+
+    def _floor(self) -> float:
+        """The least promise that rounding allows, over lattices finer and finer."""
+        promises = []
+        for fineness in range(10, 46, 3):
+            try:
+                promises.append(sum(self._promise(smooth(self.domain, 2.0**-fineness * self.domain, self.dtype_name))))
+            except Refusal:
+                break
+        return min(promises)
 
     def _printed(self) -> Identity:
         """The lattice of the printed rule, nearest key takes all; refused where it would be too long to build."""

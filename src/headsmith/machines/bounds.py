@@ -40,6 +40,8 @@ def a_priori(e: float, size: float, head_dim: int, tokens: int, fmt: Format) -> 
     >>> round(a_priori(1e-5, 2.0, 4, 12, FORMATS["float64"])[0] / 1e-5)
     33
     """
+    if tokens == 1:  # a lone token attends to itself, whatever it scores, and exp(0)/exp(0) is exact
+        return e * INFLATE, 0.0
     d_ij = e * (2 * head_dim * size + 2 * head_dim * e)
     moved = e + 2 * size * math.tanh(d_ij / 2)
     most = size + e

@@ -14,7 +14,7 @@ from headsmith.machines.bounds import a_posteriori
 from headsmith.machines.programs.heads import HeadProgram, LinearProgram
 from headsmith.machines.result import Result
 from headsmith.proof.certificate import SLACK, Certificate
-from headsmith.proof.rounding import FORMATS, INFLATE, gamma
+from headsmith.proof.rounding import INFLATE, gamma
 from headsmith.records.shown import Shown, number
 from headsmith.refusal import Refusal
 
@@ -85,47 +85,54 @@ def head_error(vm: Attention, program: HeadProgram, bent: Tensor, sizes: list[fl
 
 
 def run_chain(vm: Attention, stages: tuple[LinearProgram, ...], X: Any) -> Result:
-    """Linear programs one after another: each token is a sequence of its own, head_dim rows at a time."""
-    x = _tokens(vm, X)
-    lead, x = x.shape[:-1], x.reshape(-1, 1, x.shape[-1])
-    error = torch.zeros(x.shape[0], x.shape[-1], 2, dtype=torch.float64)
+    """Linear programs one after another, token by token."""
+    given = torch.as_tensor(X)
+    x = vm.accept(given.reshape(-1, 1, given.shape[-1]) if given.dim() else given).squeeze(-2)
+    error = torch.zeros(*x.shape, 2, dtype=torch.float64)
     for stage in stages:
         x, error = run_stage(vm, stage, x, error)
     name = "mlp" if len(stages) > 1 else stages[0].name
     approximation, rounding = error.amax((0, 1)).tolist()
     statement = f"|machine - {name}| <= bound in every entry, for these inputs"
-    return Result(name, x.reshape(*lead, -1), certificate(vm, approximation, rounding, statement))
-
-
-def _tokens(vm: Attention, X: Any) -> Tensor:
-    x = torch.as_tensor(X)
-    flat = vm.accept(x.reshape(-1, 1, x.shape[-1]) if x.dim() else x)
-    return flat.reshape(x.shape)
+    value = x.reshape(*given.shape[:-1], -1)
+    return Result(name, value, certificate(vm, approximation, rounding, statement))
 
 
 def run_stage(vm: Attention, stage: LinearProgram, x: Tensor, error: Tensor) -> tuple[Tensor, Tensor]:
-    """f(Theta x + b) for x (N, 1, features), and its error: e <- eps_f + L_f (|Theta| e + e_read)."""
+    """f(Theta x + b) for x (N, features), and its error: e <- eps_f + L_f (|Theta| e + e_read)."""
     if stage.weight.shape[1] != x.shape[-1]:
         raise Refusal(f"the layer reads {stage.weight.shape[1]} features, but {x.shape[-1]} arrive")
     if x.shape[-1] > vm.features:
         raise Refusal(f"the layer reads {x.shape[-1]} features; this machine holds {vm.features}: build a wider one")
-    values, read_errors = [], []
-    for first in range(0, len(stage.weight), vm.head_dim):
-        weight, bias = stage.weight[first : first + vm.head_dim], stage.bias[first : first + vm.head_dim]
-        zero = torch.zeros_like(weight)
-        program = HeadProgram("linear", (zero, zero, weight), (zero[:, 0], zero[:, 0], bias), stage.activation)
-        sizes = check(vm, program, x)
-        for part in x.split(max(1, 2**21 // (vm.rows * vm.features * 8))):
-            values.append(vm.network(vm.encode(program, part))[:, :, : program.head_dim])
-        read_errors.append(entry_errors(vm, sizes)[2])
-    parts = len(values) // len(read_errors)
-    rows = [torch.cat(values[i * parts : (i + 1) * parts]) for i in range(len(read_errors))]
-    read = torch.tensor([max(e[i] for e in read_errors) for i in range(2)], dtype=torch.float64)
+    value, sizes = run_rows(vm, stage, x)
+    read = torch.tensor(entry_errors(vm, [sizes])[0], dtype=torch.float64)
     approximation, rounding, slope = bend_error(vm, stage.activation, float(read.sum()))
     before = torch.einsum("rk,nkc->nrc", stage.weight.abs(), error)
     after = (slope * (before + read) + torch.tensor([approximation, rounding], dtype=torch.float64)) * INFLATE
-    after[..., 1] += 2 * FORMATS[vm.dtype_name].unit * vm.domain  # the softmax over one token, and its sum
-    return torch.cat(rows, -1), after
+    return value, after
+
+
+def run_rows(vm: Attention, stage: LinearProgram, x: Tensor) -> tuple[Tensor, float]:
+    """The rows of Theta through the first two layers, and the largest sum of |theta_k x_k| + |bias|.
+
+    Bent rows go where V goes, head_dim at a time; plain ones take the places of K, Q and V.
+    """
+    plain, size, values = stage.activation == "identity", 0.0, []
+    step = vm.rows if plain else vm.head_dim
+    tokens = max(1, 2**22 // (vm.rows * (vm.table.steps + 1)))
+    for first in range(0, len(stage.weight), step):
+        weight, bias = stage.weight[first : first + step], stage.bias[first : first + step]
+        rows = torch.zeros(vm.rows, x.shape[-1] + 1, dtype=torch.float64)
+        place = slice(0, len(weight)) if plain else slice(2 * vm.head_dim, 2 * vm.head_dim + len(weight))
+        rows[place] = torch.cat([weight, bias[:, None]], -1)
+        k, q, v = rows.split(vm.head_dim)
+        program = HeadProgram(
+            stage.name, (k[:, :-1], q[:, :-1], v[:, :-1]), (k[:, -1], q[:, -1], v[:, -1]), stage.activation
+        )
+        size = max(size, *check(vm, program, x))
+        read = [vm.network.layers["read"](vm.encode(program, part)) for part in x.split(tokens)]
+        values.append(vm.network.layers["bend"](torch.cat(read))[..., place])
+    return torch.cat(values, -1), size
 
 
 def certificate(vm: Attention, approximation: float, rounding: float, statement: str) -> Certificate:

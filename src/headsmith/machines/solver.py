@@ -111,10 +111,9 @@ class Solver(Shown):
         p = q = torch.zeros(len(runs), self.features, dtype=torch.float64)
         active = runs
         for loop in range(1, MOST + 1):
-            ahead = self.step(prompts, p, q)
-            # momentum that points uphill is dropped: the iterate is put into the prompt twice
-            uphill = (((1 + theta) * p - theta * q - ahead) * (ahead - p)).sum(-1, keepdim=True) > 0
-            p, q, moves = ahead, torch.where(uphill, ahead, p), (ahead - p).abs().amax(-1).tolist()
+            before = p
+            p, q = self._advance(prompts, theta, p, q)
+            moves = (p - before).abs().amax(-1).tolist()
             for run, iterate, move in zip(active, p, moves, strict=True):
                 run.see(loop, iterate, move)
             left = [i for i, run in enumerate(active) if not run.done]
@@ -124,6 +123,24 @@ class Solver(Shown):
             if not active:
                 break
         return [self._result(run) for run in runs]
+
+    def _advance(self, prompts: Tensor, theta: Tensor, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+        """The next two iterates; momentum that points uphill is dropped: the iterate goes into the prompt twice."""
+        ahead = self.step(prompts, p, q)
+        uphill = (((1 + theta) * p - theta * q - ahead) * (ahead - p)).sum(-1, keepdim=True) > 0
+        return ahead, torch.where(uphill, ahead, p)
+
+    @torch.inference_mode()
+    def path(self, program: Regression, loops: int) -> Tensor:
+        """The weights after 0, 1, ..., loops passes of the block, (loops + 1, features), uncertified."""
+        prompt, theta = self.encode(program)[None], torch.tensor([[program.momentum]], dtype=torch.float64)
+        p = q = torch.zeros(1, self.features, dtype=torch.float64)
+        found = [p]
+        for _ in range(loops):
+            p, q = self._advance(prompt, theta, p, q)
+            found.append(p)
+        iterates = torch.cat(found)[:, : program.features].numpy()
+        return torch.from_numpy(np.stack([program.weights(v.copy()) for v in iterates]))
 
     def _result(self, run: _Run) -> Result:
         program, found = run.program, run.best

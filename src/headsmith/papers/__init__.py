@@ -12,6 +12,7 @@ EXPERIMENTS: tuple[str, ...] = (
     "ours.float32",
     "ours.several_variables",
     "emulation.one_machine",
+    "emulation.six_regressions",
     "emulation.section_5_1",
     "emulation.table_1",
     "emulation.tables_2_3",
@@ -24,7 +25,13 @@ EXPERIMENTS: tuple[str, ...] = (
 )
 """Modules of this folder that register experiments."""
 
-ERRATA: tuple[str, ...] = ("scalar_errata", "emulation.errata_machines", "universality.errata_sequences", "universality.errata_clip")
+ERRATA: tuple[str, ...] = (
+    "scalar_errata",
+    "emulation.errata_machines",
+    "emulation.errata_rules",
+    "universality.errata_sequences",
+    "universality.errata_clip",
+)
 """Modules of this folder that register errata."""
 
 

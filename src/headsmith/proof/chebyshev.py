@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-FINE = {1: 4096, 2: 150_000, 3: 400_000, 4: 1_500_000}  # floating-point samples of one polynomial
-
 
 def lebesgue(degree: int) -> float:
     """1 + (2/pi) ln(n+1), rounded up."""
@@ -24,8 +22,8 @@ def lebesgue(degree: int) -> float:
 
 
 @lru_cache(maxsize=16)
-def chebyshev_nodes(count: int) -> list[arb]:
-    """cos((2j+1) pi / 2m) in balls."""
+def chebyshev_nodes(count: int, bits: int) -> list[arb]:
+    """cos((2j+1) pi / 2m) in balls, in the caller's precision of so many bits."""
     return [(arb.pi() * (2 * j + 1) / (2 * count)).cos() for j in range(count)]
 
 
@@ -40,7 +38,7 @@ def cosines(rows: int, count: int, columns: int) -> Floats:
     return np.cos(turns * np.pi / (2 * count))
 
 
-def interpolant_bound(values: Floats, degree: int, drop: float) -> float:
+def interpolant_bound(values: Floats, degree: int, drop: float, samples: int) -> float:
     """sup over [-1,1]^d of the polynomial with these values at the Chebyshev nodes, from above.
 
     Chebyshev coefficients that sum to less than `drop` are left out and paid for, which lowers the degree to
@@ -65,10 +63,10 @@ def interpolant_bound(values: Floats, degree: int, drop: float) -> float:
             size = np.take(size, range(degrees[k]), axis=k)
             degrees[k] -= 1
     coefficients = coefficients[tuple(slice(n + 1) for n in degrees)]
-    each = FINE[dims] ** (1 / dims)
+    each = samples ** (1 / dims)
     shrink = 1.0
     for k, n in enumerate(degrees):
-        nodes = max(2 * n, min(16 * n, int(each)))
+        nodes = max(2 * n, min(24 * n, int(each)))
         fine = cosines(nodes, nodes, n + 1)
         coefficients = np.moveaxis(np.tensordot(fine, coefficients, (1, k)), 0, k)
         shrink *= math.cos(n * math.pi / (2 * nodes)) * (1 - 1e-14)

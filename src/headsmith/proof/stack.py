@@ -50,22 +50,27 @@ class Linear:
 
 @dataclass(frozen=True)
 class Activation:
-    """A function of one number. `bottom` is its least value where that is inside, not at an end; `apart` is how far the
-    code that runs under this name may be from the formula."""
+    """A function of one number. `bottom` is its least value where that is inside, not at an end; above `cut`, the code
+    that runs under this name may be `gap` away from the formula."""
 
     formula: str
     bottom: float | None = None
-    apart: float = 0.0
+    gap: float = 0.0
+    cut: float = math.inf
 
     @cached_property
     def expression(self) -> Expression:
         return parse(self.formula)
 
+    def apart(self, highest: float) -> float:
+        """How far code and formula are apart up to this input."""
+        return self.gap if highest >= self.cut else 0.0
+
     def box(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of sigma on each [lo, hi]: the ends, and the bottom."""
         ends = np.stack([self.expression(lo), self.expression(hi)])
         low = ends.min(0) if self.bottom is None else np.minimum(ends.min(0), self.bottom)
-        room = 1e-9 * (1 + np.abs(ends).max(0)) + self.apart
+        room = 1e-9 * (1 + np.abs(ends).max(0)) + self.gap
         return low - room, ends.max(0) + room
 
     def band(self, lo: np.ndarray, hi: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -76,7 +81,7 @@ class Activation:
         rest = self.expression(z) - tilt[:, None] * z
         least, most = rest.min(1), rest.max(1)
         between = (slope + np.abs(tilt)) * width / (2 * SAMPLES)
-        room = 1e-9 * (1 + np.abs(z).max(1) * (1 + np.abs(tilt))) + self.apart
+        room = 1e-9 * (1 + np.abs(z).max(1) * (1 + np.abs(tilt))) + self.gap
         return tilt, (least + most) / 2, ((most - least) / 2 + between + room) * INFLATE
 
 
@@ -144,7 +149,7 @@ def carry(
         zonotope = zonotope.bent(*sigma.band(lo, hi, unit.slope))
         top = np.maximum(np.abs(lo), np.abs(hi)) + wide
         lo, hi = sigma.box(lo, hi)
-        approximation = (unit.approximation + sigma.apart + unit.slope * approximation) * INFLATE
+        approximation = (unit.approximation + sigma.apart(reach[1]) + unit.slope * approximation) * INFLATE
         rounding = (unit.rounding + unit.slope * rounding) * INFLATE
         size = unit.size(np.maximum(np.abs(lo), np.abs(hi)) + approximation + rounding, top)
         terms = len(unit.heads) * len(size) + 1

@@ -22,13 +22,14 @@ by cos(n pi/2M)^d (Ehlich and Zeller). No multivariate Taylor series are needed.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, arb_series
+from flint import arb, arb_mat, arb_series, ctx
 from numpy.typing import NDArray
 
 from headsmith.functions import Expression, Unresolved, precision
@@ -39,9 +40,11 @@ from headsmith.proof.chebyshev import angles, chebyshev_nodes, interpolant_bound
 
 Floats = NDArray[np.float64]
 Box = Sequence[tuple[float, float]]
+Cell = tuple[tuple[float, float], ...]
 
-DEGREE = {1: 16, 2: 14, 3: 11, 4: 9}
+DEGREES = (8, 11, 14, 18)  # of interpolation: the one that samples least is taken
 NODES = 3_000_000  # ball samples of one proof
+COARSE = {1: 1024, 2: 10_000, 3: 60_000, 4: 300_000}  # samples of a polynomial; where it matters, 16 times as many
 RADII = (1.3, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0, 12.0, 20.0, 40.0, 100.0)
 
 
@@ -97,24 +100,52 @@ class TensorProof:
     bound: float
     least: float
     witness: tuple[float, ...]
-    cells: tuple[tuple[tuple[float, float], ...], ...]
+    cells: tuple[Cell, ...]
 
 
 def prove_tensor(
     head: TensorHead, targets: Sequence[Expression], names: Sequence[str], box: Box, goal: float
 ) -> TensorProof:
     """The proved largest error of all components, its interpolation part under `goal`."""
-    degree = DEGREE[len(box)]
-    proof = Interpolation(head, targets, tuple(names), degree, goal)
-    with precision(128, degree + 3):
-        cells = proof.cells(tuple((float(lo), float(hi)) for lo, hi in box))
-        bound, least, witness = 0.0, 0.0, tuple(lo for lo, _ in box)
-        for edges, rest in cells:
-            top, bottom, place = proof.bound(edges, rest)
-            bound = max(bound, top)
+    proof, cells = interpolate(head, targets, names, box, goal)
+    least, witness = 0.0, tuple(lo for lo, _ in box)
+    heap: list[tuple[float, int, int]] = []  # -bound, cell, how finely sampled
+    held = []
+    with precision(128, proof.degree + 3):
+        for edges, _ in cells:
+            samples, slack = proof.samples(edges)
+            held.append((samples, slack))
+            bottom, place = proof.peak(edges, samples, slack)
             if bottom > least:
                 least, witness = bottom, place
-    return TensorProof(math.nextafter(bound, math.inf), least, witness, tuple(edges for edges, _ in cells))
+    for i, (_, rest) in enumerate(cells):
+        heapq.heappush(heap, (-proof.bound(*held[i], rest, COARSE[len(box)]), i, 0))
+    while heap[0][2] == 0 and -heap[0][0] > 1.005 * least:
+        _, i, _ = heapq.heappop(heap)
+        heapq.heappush(heap, (-proof.bound(*held[i], cells[i][1], 16 * COARSE[len(box)]), i, 1))
+    bound = math.nextafter(-heap[0][0], math.inf)
+    return TensorProof(bound, least, witness, tuple(edges for edges, _ in cells))
+
+
+def interpolate(
+    head: TensorHead, targets: Sequence[Expression], names: Sequence[str], box: Box, goal: float
+) -> tuple[Interpolation, list[tuple[Cell, float]]]:
+    """Cells with their remainders, under `goal`, for the degree that needs the fewest samples."""
+    best: tuple[Interpolation, list[tuple[Cell, float]]] | None = None
+    fewest, reason = NODES, ""
+    for degree in DEGREES:
+        each = (degree + 1) ** len(box)
+        proof = Interpolation(head, targets, tuple(names), degree, goal)
+        with precision(128, degree + 3):
+            try:
+                cells = proof.cells(tuple((float(lo), float(hi)) for lo, hi in box), fewest // each)
+            except Unprovable as error:
+                reason = reason or str(error)
+                continue
+        best, fewest = (proof, cells), len(cells) * each
+    if best is None:
+        raise Unprovable(reason)
+    return best
 
 
 class Interpolation:
@@ -130,10 +161,10 @@ class Interpolation:
         self.spills: dict[tuple[int, float, float], float] = {}
         self.tables: dict[tuple[int, float, float], arb_mat] = {}
 
-    def cells(self, box: tuple[tuple[float, float], ...]) -> list[tuple[tuple[tuple[float, float], ...], float]]:
-        """Product cells whose interpolation error is under the goal: the worst axis is bisected."""
-        waiting, done = [box], []
-        most = NODES // (self.degree + 1) ** len(box)
+    def cells(self, box: Cell, most: int) -> list[tuple[Cell, float]]:
+        """At most so many product cells whose interpolation error is under the goal: the worst axis is bisected."""
+        waiting: list[Cell] = [box]
+        done: list[tuple[Cell, float]] = []
         while waiting:
             edges = waiting.pop()
             parts = self.remainders(edges)
@@ -145,12 +176,12 @@ class Interpolation:
                 k = max(range(len(parts)), key=lambda i: edges[i][1] - edges[i][0])
             a, b = edges[k]
             middle = a + (b - a) / 2
-            if not a < middle < b or len(done) + len(waiting) > most:
+            if not a < middle < b or len(done) + len(waiting) + 2 > most:
                 raise Unprovable(f"the proof needs more than {most} cells, near {names_at(self.names, edges)}")
             waiting += [(*edges[:k], half, *edges[k + 1 :]) for half in ((middle, b), (a, middle))]
         return done
 
-    def remainders(self, edges: tuple[tuple[float, float], ...]) -> list[float]:
+    def remainders(self, edges: Cell) -> list[float]:
         """Lam^(k-1) (head + target) for each axis."""
         found = []
         for k, (a, b) in enumerate(edges):
@@ -165,7 +196,7 @@ class Interpolation:
             found.append((own + rest) * self.lebesgue**k * (1 + 1e-13))
         return found
 
-    def remainder(self, f: Expression, edges: tuple[tuple[float, float], ...], k: int) -> float:
+    def remainder(self, f: Expression, edges: Cell, k: int) -> float:
         """sup |d^(n+1) f / dx_k^(n+1)| s^(n+1) / ((n+1)! 2^n) over the cell."""
         if self.names[k] not in f.variables:
             return 0.0
@@ -184,24 +215,29 @@ class Interpolation:
             raise Unresolved("the formula is not finite on the cell")
         return up(top / 2**self.degree)
 
-    def bound(self, edges: tuple[tuple[float, float], ...], rest: float) -> tuple[float, float, tuple[float, ...]]:
-        """(upper, lower, place) of |E| on a cell."""
-        samples, slack = self.samples(edges)
-        top = max(interpolant_bound(values, self.degree, 3e-3 * self.goal) for values in samples)
+    def bound(self, samples: Floats, slack: float, rest: float, points: int) -> float:
+        """|E| on a cell, from above, given E at its nodes and its interpolation error."""
+        top = max(interpolant_bound(values, self.degree, 0.1 * self.goal, points) for values in samples)
+        return (top + slack * self.lebesgue ** (samples.ndim - 1) + rest) * (1 + 1e-13)
+
+    def peak(self, edges: Cell, samples: Floats, slack: float) -> tuple[float, tuple[float, ...]]:
+        """The largest |E| at a node of the cell, from below, and (nearly) that node."""
         flat = np.abs(samples).max(0)
         at = np.unravel_index(int(flat.argmax()), flat.shape)
-        nodes = angles(self.degree + 1)
+        turns = angles(self.degree + 1)
         place = tuple(
-            float(min(max((a + b) / 2 + (b - a) / 2 * math.cos(nodes[i]), a), b))
+            float(min(max((a + b) / 2 + (b - a) / 2 * math.cos(turns[i]), a), b))
             for i, (a, b) in zip(at, edges, strict=True)
         )
-        noise = slack * self.lebesgue ** len(edges)
-        return (top + noise + rest) * (1 + 1e-13), max(0.0, float(flat[at]) - slack), place
+        return max(0.0, float(flat[at]) - slack), place
 
-    def samples(self, edges: tuple[tuple[float, float], ...]) -> tuple[Floats, float]:
+    def samples(self, edges: Cell) -> tuple[Floats, float]:
         """E at the Chebyshev nodes as floats (components, nodes...), and how far these are from the truth."""
         shape = (self.degree + 1,) * len(edges)
-        points = [[arb(c) + arb(h) * x for x in chebyshev_nodes(self.degree + 1)] for c, h in (cell(*e) for e in edges)]
+        points = [
+            [arb(c) + arb(h) * x for x in chebyshev_nodes(self.degree + 1, ctx.prec)]
+            for c, h in (cell(*e) for e in edges)
+        ]
         tables = []
         for k, (edge, x) in enumerate(zip(edges, points, strict=True)):
             if (k, *edge) not in self.tables:

@@ -17,11 +17,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from headsmith.functions import precision
 from headsmith.proof.chebyshev import angles, cosines
 from headsmith.proof.conditional import CALLABLE_ULPS
 from headsmith.proof.rounding import FORMATS
-from headsmith.proof.tensor import DEGREE, Box, Floats, Interpolation, TensorHead
+from headsmith.proof.tensor import Box, Floats, TensorHead, interpolate
 from headsmith.proof.tensor_rounding import prove_tensor_rounding
 from headsmith.refusal import Refusal
 
@@ -31,13 +30,10 @@ SHARE = 0.6  # of eps for what happens between the samples
 
 def prove_tensor_samples(head: TensorHead, f: Callable[..., Floats], lipschitz: float, box: Box, eps: float) -> float:
     """sup |phi - f| over the box, given |f(x) - f(y)| <= lipschitz max|x - y| in every component."""
-    degree = DEGREE[len(box)]
-    with precision(128, degree + 3):
-        proof = Interpolation(head, (), tuple(f"x{k + 1}" for k in range(len(box))), degree, 0.02 * eps)
-        cells = proof.cells(tuple((float(lo), float(hi)) for lo, hi in box))
+    proof, cells = interpolate(head, (), [f"x{k + 1}" for k in range(len(box))], box, 0.02 * eps)
     plans = []
     for edges, rest in cells:
-        steep = _slope(head, edges, degree) + lipschitz
+        steep = _slope(head, edges, proof.degree) + lipschitz
         counts = [max(1, math.ceil(min((b - a) * steep / (SHARE * eps), 1e9))) for a, b in edges]
         plans.append((edges, rest, steep, counts))
     total = sum(math.prod(n + 1 for n in counts) for *_, counts in plans)

@@ -5,7 +5,7 @@
     Tanh, Sigmoid                        two keys, exactly
     GELU, Softplus                       one table of searched keys
 
-(Universal Approximation with Softmax Attention, App. H and App. I, layer 3, repaired.)
+(softmax-universality App. H; App. I, layer 3, repaired.)
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ NAMES = {
     "LeakyReLU": "relu(x) - 0.01*relu(-x)",
     "Identity": "x",
 }
+THRESHOLD = 20.0
 BOTTOMS = {"silu(x)": -0.2784646, "x*sigmoid(1.702*x)": -0.1636103, "gelu(x)": -0.1699713, "gelu_tanh(x)": -0.1700410}
 
 
@@ -50,8 +51,9 @@ def named(name: str) -> Activation:
 
 
 def of_formula(formula: str) -> Activation:
-    apart = math.exp(-20) if formula == "softplus(x)" else 0.0  # torch returns x itself beyond its threshold of 20
-    return Activation(formula, BOTTOMS.get(formula), apart)
+    if formula == "softplus(x)":  # torch returns x itself beyond its threshold
+        return Activation(formula, gap=math.exp(-THRESHOLD), cut=THRESHOLD)
+    return Activation(formula, BOTTOMS.get(formula))
 
 
 def of_module(module: nn.Module) -> Activation | None:
@@ -68,7 +70,7 @@ def of_module(module: nn.Module) -> Activation | None:
     if isinstance(module, nn.GELU):
         return of_formula("gelu(x)" if module.approximate == "none" else "gelu_tanh(x)")
     if isinstance(module, nn.Softplus):
-        if module.beta != 1 or module.threshold < 20:
+        if module.beta != 1 or module.threshold < THRESHOLD:
             raise Refusal(
                 "Softplus is compiled with beta = 1 and threshold = 20 (or more); scale the layers around it instead"
             )

@@ -7,8 +7,9 @@
              heads    H heads whose keys are the n tokens themselves, telescoping           (Thm 3.9, repaired)
              printed  Cor G.6's anchors, or with heads=H the sentinels of Thm 3.9, which fail
 
-An affine layer writes z_i = w_i . x_i + t_i, since the paper's map A is position-dependent too; after it, every token
-is a scalar head. Range is 1-Lipschitz, so the rounding of z adds to the heads' error and nothing else does.
+An affine layer writes z_i = w_i . x_i + t_i, since the map A of softmax-universality depends on the position too; after
+it, every token is a scalar head. Range is 1-Lipschitz, so the rounding of z adds to the heads' error and nothing else
+does.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from headsmith.heads import clip as rules
 from headsmith.heads.reading import heads_of
 from headsmith.heads.search import search
 from headsmith.heads.table import Unreached
-from headsmith.network import from_config
+from headsmith.network import Network, from_config
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK, Certificate
 from headsmith.proof.composition import exact, prove_part
@@ -131,17 +132,10 @@ class ClipNetwork(Compiled):
 
     def reprove(self) -> Certificate:
         """The certificate, proved again from the numbers that the network holds now."""
-        plan, layers = self.plan, self.network.layers
-        models: Any = layers["models"]
-        W, t = (v.detach().double().numpy() for v in (models.map.weight[:, 0], models.bias[:, 0]))
-        z = Preactivation.of(plan.clip, W, t, plan.domain, plan.dtype)
-        level: Any = layers["level1"]
-        n = len(W)
-        heads = heads_of(level, 1, slice(3, 3 + n) if plan.on_tokens else None)
-        bias = 0.0 if plan.on_tokens else float(layers["lift"].bias[2])  # type: ignore[index,union-attr]
-        part = Part("x", "out", range_of(plan.clip.low, plan.clip.high), z.reach, tuple(heads), bias)
+        plan = self.plan
+        z, part = stored(self.network, plan.clip, plan.domain, plan.dtype, plan.on_tokens)
         approximation, rounding = _proved(part, z, plan.eps, plan.dtype)
-        again = ClipPlan(**{**plan.__dict__, "approximation": approximation, "rounding": rounding, "part": part})
+        again = replace(plan, approximation=approximation, rounding=rounding, part=part)
         return _certificate(again, fingerprint(self.network))
 
     def extra_manifest(self) -> dict[str, Any]:
@@ -305,18 +299,27 @@ def _proved(part: Part, z: Preactivation, eps: float, dtype: str) -> tuple[float
     return total[0], total[1]
 
 
+def stored(network: Network, clip: Clip, domain: Interval, dtype: str, on_tokens: bool) -> tuple[Preactivation, Part]:
+    """The models and heads that the network holds, as a statement to be proved."""
+    models, lift, level = (network.layers[name] for name in ("models", "lift", "level1"))
+    W, t = (v.detach().double().numpy() for v in (models.map.weight[:, 0], models.bias[:, 0]))  # type: ignore[union-attr,index]
+    z = Preactivation.of(clip, W, t, domain, dtype)
+    heads = heads_of(level, 1, slice(3, 3 + len(t)) if on_tokens else None)  # type: ignore[arg-type]
+    bias = 0.0 if on_tokens else float(lift.bias[2])  # type: ignore[index,arg-type]
+    return z, Part("x", "out", range_of(clip.low, clip.high), z.reach, tuple(heads), bias)
+
+
 def load_clip(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> ClipNetwork:
     """The network of a file, with the certificate that was proved for it."""
     certificate, read = Certificate.from_record(manifest["certificate"]), float.fromhex
     built = from_config(manifest["network"], tensors)
     low, high = map(read, manifest["range"])
     clip = Clip([[read(w) for w in row] for row in manifest["W"]], [read(v) for v in manifest["t"]], low, high)
-    level: Any = built.layers["level1"]
-    own = heads_of(level, 1, slice(3, 3 + len(clip.t)) if manifest["on_tokens"] else None)
+    _, part = stored(built, clip, certificate.domain, certificate.dtype, manifest["on_tokens"])
     plan = ClipPlan(
         repr(clip), certificate.domain, read(manifest["eps"]), certificate.dtype, manifest["method"],
-        sum(head.keys for head in own), len(own), 1, certificate.approximation, certificate.rounding,
-        read(manifest["printed_anchors"]), clip, None, manifest["on_tokens"],
+        part.keys, len(part.heads), 1, certificate.approximation, certificate.rounding,
+        read(manifest["printed_anchors"]), clip, part, manifest["on_tokens"],
     )  # fmt: skip
     net = ClipNetwork(built, plan, certificate)
     assert net.certificate is certificate  # raises StaleCertificate if a tensor was altered

@@ -1,7 +1,7 @@
 """Truncated linear models as a network: an affine layer for the models, then the heads that truncate.
 
 on_memory   every token is a scalar head: its keys are constants, or itself and a null token
-on_tokens   Thm 3.9: the n tokens are the keys of every head, read off their positions
+on_tokens   softmax-universality Thm 3.9: the n tokens are the keys of every head, read off their positions
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ class MLPPlan(Plan):
 
     def build(self) -> MLPNetwork:
         """The network, its certificate bound to the numbers it holds."""
-        assert self.carried is not None
+        if self.carried is None:  # the plan of a file, which keeps no heads
+            return _planned(self.stack, self.eps, self.domain, self.dtype).build()
         built = stack_network(self.stack.linears, [u.heads for u in self.carried.units], getattr(torch, self.dtype))
         return MLPNetwork(built, self, _certificate(self, fingerprint(built)))
 
@@ -113,9 +114,10 @@ class MLPNetwork(Compiled):
 
     def _apart(self) -> float:
         """How far the code of the activations can move an output of the perceptron from its formula."""
-        stack = self.plan.stack
+        stack, steps = self.plan.stack, self._certificate.proof
         costs = sensitivities(stack.linears, [1.13] * len(stack.activations))
-        return math.fsum(a.apart * cost for a, cost in zip(stack.activations, costs, strict=True)) * (1 + 1e-9)
+        gaps = [a.apart(float.fromhex(s["domain"][1])) for a, s in zip(stack.activations, steps, strict=True)]
+        return math.fsum(gap * cost for gap, cost in zip(gaps, costs, strict=True)) * (1 + 1e-9)
 
     def reprove(self) -> Certificate:
         """The certificate, proved again from the numbers that the network holds now."""

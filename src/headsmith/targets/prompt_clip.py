@@ -1,4 +1,4 @@
-"""Truncated linear models whose weights are in the prompt: one frozen network for every w and t (Thm D.1, repaired).
+"""Truncated linear models whose weights are in the prompt: one frozen network for every w and t.
 
     net(x, w, t)[..., i] = Range_[low, high](w . x_i + t_i)
 
@@ -6,6 +6,8 @@ The prompt's tokens are (x_i, w, t_i). An affine layer writes one token for each
 in it, so that the score of anchor k at token i is slope_k (w . x_i + t_i) + offset_k: a query (x_i, t_i, 1) meets a key
 (slope_k w, slope_k, offset_k), and the anchors' values are constants. As printed, t enters the keys of the first token
 with the factor -1 instead of -2, which halves it, and the t of every other token is lost.
+
+(softmax-universality Thm D.1 = Thm G.25, repaired.)
 """
 
 from __future__ import annotations

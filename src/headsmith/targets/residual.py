@@ -5,6 +5,7 @@ every key of the table carries level_j v (`network.Copies`), and f must be a tab
 
     exact     f is a two-key softmax already: tanh, sigmoid, shifted and scaled      (dossier 2.5)
     table     fewest keys, searched and proved, for any continuous f
+    smooth    a lattice of small values, for linear f in float32, where large values would cost digits
     printed   the staircase of Thm 3.1: P = ceil(2 Lip (b - a) / eps) steps
 """
 
@@ -12,15 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from headsmith.compiler.scalar import Short, Task, solve
+from headsmith.compiler.scalar import Short, Task, solve, total
 from headsmith.functions import Expression, parse
 from headsmith.heads.exact import exact_terms
+from headsmith.heads.identity import identity
 from headsmith.heads.printed import printed_part
 from headsmith.network import Copies, Map
 from headsmith.proof.certificate import SLACK
@@ -102,6 +104,12 @@ def tabulate(f: Expression, ranges: Ranges, features: int, eps: float, dtype: st
         two = exact.heads[0]
         head = Head.table(two.slopes, two.offsets, two.values + exact.bias)
         return _table(f, task.prove([head], 0.0, 1e-17), ranges, features, dtype, "exact")
+    if not exact.rest and not exact.heads and dtype == "float32":
+        line = identity(task.domain[1], 0.3 * eps / max(abs(exact.slope), 1e-30))
+        proof = task.prove([replace(line, values=exact.slope * line.values + exact.bias)], 0.0, 1e-2 * eps)
+        if total(proof, dtype) > eps:
+            raise Short(f"the lattice gives {total(proof, dtype):.1e} in float32", total(proof, dtype))
+        return _table(f, proof, ranges, features, dtype, "smooth")
     proof, _ = solve(task, "table")
     return _table(f, proof, ranges, features, dtype, "table")
 
@@ -140,7 +148,7 @@ def rule_layer(head: Head, query: Map, key: Map, value: Map, output: Map, dtype:
 def suppression(head: Head, residual: float, samples: int, leak: float) -> float:
     """C so that, in one softmax over all samples, at most `leak` of the weight leaves the block of the query.
 
-    A key of another block outscores the best key of the own one by at most max top - min top over |z| <= residual, where
+    A key of another block outscores the best of the own one by at most max top - min top over |z| <= residual, with
     top(z) = max_j a_j z + b_j. (Thm 3.1 prints two values of C; the smaller fails.)
     """
     z = np.linspace(-residual, residual, 2001)

@@ -203,7 +203,7 @@ def plan_rule(target: ResidualRule, *, eps: Any, domain: Any, dtype: Any = "floa
 def _planned(
     target: ResidualRule, f: Expression, table: RuleTable, ranges: Ranges, eps: float, dtype: str, method: str
 ) -> RulePlan:
-    """Error of the product: that of f times |x|, one rounding; in the dense layer also the leak and a longer softmax."""
+    """Error of the product: that of f times |x|, one rounding; in the dense layer also leak and softmax."""
     unit, d, n, size = FORMATS[dtype].unit, target.features, target.samples, ranges.x
     approximation = table.approximation * size
     rounding = (table.rounding + gamma(3, unit) * table.size) * size

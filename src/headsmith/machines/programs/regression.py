@@ -186,7 +186,7 @@ def elastic_net(X: Any, y: Any, l1: float, l2: float, *, intercept: bool = False
 
 def logistic(X: Any, y: Any, l2: float = 0.0, *, intercept: bool = False) -> Regression:
     """minimise (1/n) sum log(1 + exp(x.w)) - y x.w + l2/2 |w|^2, y in {0, 1}."""
-    program = _program(f"logistic {l2:g}", "logistic", X, y, intercept, l2=_penalty("l2", l2))
+    program = _program(f"logistic {l2:g}" if l2 else "logistic", "logistic", X, y, intercept, l2=_penalty("l2", l2))
     labels = program.problem.y
     if not np.isin(labels, (0.0, 1.0)).all():
         raise Refusal("the labels of a logistic regression must be 0 or 1")

@@ -9,7 +9,7 @@ import torch
 from headsmith.machines.attention import Attention
 from headsmith.machines.bounds import a_priori
 from headsmith.machines.hopfield import Gradients
-from headsmith.machines.identity import best_lattice
+from headsmith.machines.identity import best_lattice, printed
 from headsmith.machines.layouts import EveryToken, Rows
 from headsmith.machines.programs.heads import HeadProgram, head
 from headsmith.papers.emulation.table_4 import HALF, squared_error
@@ -81,17 +81,14 @@ def exponential() -> Evidence:
     where="machines/layouts.py",
 )  # fmt: skip
 def one_beta() -> Evidence:
-    """The proof's beta for eps1 = 0.1 (2000) in both layers, on a head whose own softmax has sharpness 1."""
+    """A program of sharpness 1 on the proof's grid for eps1 = 0.1: beta = 1 blurs it, whatever the number of keys."""
     program, x = _example(6, 3, 6, 2.0)
-    reach, eps = 2.0, 0.1
-    steps = math.ceil(4 * reach / eps)
-    h = 2 * reach / steps
-    beta = 4 / (3 * h * h) * math.log(4 * reach * steps / eps)
     exact = program.reference(x)
-    printed = float((Rows(3, 6, reach, steps, beta, scale=beta)(program, x) - exact).abs().max())
-    _, h, kappa = best_lattice(reach, 12)
-    repaired = float((Rows(3, 6, 6 * h, 12, kappa / (h * h))(program, x) - exact).abs().max())
-    return printed, repaired, printed > 0.1, repaired < 1e-4
+    steps, _ = printed(2.0, 0.1)
+    one = float((Rows(3, 6, 2.0, steps, beta=1.0, scale=1.0)(program, x) - exact).abs().max())
+    _, h, kappa = best_lattice(2.0, 12)
+    own = float((Rows(3, 6, 6 * h, 12, kappa / (h * h))(program, x) - exact).abs().max())
+    return one, own, one > 0.1, own < 1e-4
 
 
 @erratum(

@@ -3,6 +3,8 @@
 d = 10, n = 50, x ~ U(-5, 5), y_i = Range_[a,b](w_i . x_i + t_i) in channel 0 of 32, the other channels zero. The paper
 trains and claims a mean squared error like 1/p, |b - a| and 1/H (Thm 3.4, Thm 3.9). The theorems bound the error, not
 its square: with constructed weights the sup error has slope -1 and the mean square -2.
+
+(softmax-universality Figure 2.)
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ d = 5, X ~ U(0, 1), Y = W_2 relu(W_1 vec X + b_1) + b_2 with 10 hidden units; tw
 epochs. The paper claims 1/p and 1/H (Thm 3.14). Beside the curve stand predictors that need no attention, and the
 target compiled as an MLP: softmax attention only, certified to 1e-6. It shows that the curve measures how far three
 epochs of training come, not what attention can express.
+
+(softmax-universality Figure 4.)
 """
 
 from __future__ import annotations

@@ -1,0 +1,136 @@
+"""Statements about learning rules and gradient descent that do not run as printed, beside what does."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headsmith.papers.errata import Evidence, erratum
+from headsmith.proof.statement import Head
+from headsmith.reference.solvers import Problem, gradient_descent
+from headsmith.targets import compile
+from headsmith.targets.kinds import Descent, ResidualRule
+from headsmith.targets.residual import suppression
+from headsmith.targets.rule import RuleNetwork, dense
+
+PAPER = "algorithm-emulation"
+
+
+def _data() -> tuple[np.ndarray, np.ndarray, float]:
+    """16 samples of 4 features, |y| = 2.74, and the rate 1/L."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.5, 1.5, (16, 4))
+    y = X @ rng.normal(size=4) + 0.3 * rng.normal(size=16)
+    return X, y * 2.74 / np.linalg.norm(y), float(1 / np.linalg.eigvalsh(X.T @ X / 16)[-1])
+
+
+def _gradients(f: str, features: int = 4, samples: int = 16) -> RuleNetwork:
+    net = compile(ResidualRule(f, features, samples), domain=4.0, eps=1e-6)
+    assert isinstance(net, RuleNetwork)
+    return net
+
+
+@erratum(
+    PAPER, "Thm 3.1, C", printed="C = (max_j L_j)(2 d B^2 + 2 B) + ln(1/eps0)/beta in the proof's display",
+    repair="C from the scores: max top - min top + ln(n P / eps0)", where="targets/residual.py",
+)  # fmt: skip
+def suppression_constant() -> Evidence:
+    """Residuals in [-2, 0.05]: the signed maximum is 0.05, and a query with residual 0 reads the sample at -2."""
+    levels = np.linspace(-2.0, 0.05, 83)
+    beta, leak = 4 / (3 * 0.025**2) * math.log(4 * 2 * 82 / 1e-2), 1e-6
+    head = Head.table(2 * beta * levels, -beta * levels**2, levels)
+    x = torch.ones(2, 1, dtype=torch.float64)
+    y, w = torch.tensor([0.0, 2.0], dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+    tokens = torch.cat([x, y[:, None], w.expand(2, 1), x], -1)
+    small = beta * 0.05 * 4 + math.log(1 / leak)
+    errors = [
+        float((dense(head, 1, 2, strength, torch.float64)(tokens)[:, 0] + y).abs().max())
+        for strength in (small, suppression(head, 2.0, 2, leak))
+    ]
+    return errors[0], errors[1], errors[0] > 1.9, errors[1] < 0.05
+
+
+@erratum(
+    PAPER, "Thm 3.1, query", printed="query c in column c, whose top half belongs to another sample",
+    repair="query c in the first copy of sample c", where="targets/rule.py",
+)  # fmt: skip
+def query_placement() -> Evidence:
+    """With a w for each sample, as section 5.1 uses it, the printed query c carries the w of sample c // (P + 1)."""
+    net = _gradients("tanh(t)")
+    g = torch.Generator().manual_seed(0)
+    x, w = (torch.rand(16, 4, generator=g, dtype=torch.float64) - 0.5 for _ in range(2))
+    y = torch.zeros(16, dtype=torch.float64)
+    exact = torch.tanh((x * w).sum(-1, keepdim=True)) * x
+    borrowed = w[torch.arange(16) // net.plan.table.head.keys]
+    printed, repaired = (float((net(x, y, part) - exact).abs().max()) for part in (borrowed, w))
+    return printed, repaired, printed > 0.05, repaired < 1e-12
+
+
+@erratum(
+    PAPER, "Cor 3.1.2", printed="f = loss' and readout 1/n return the next w",
+    repair="w - rate mean(f x) in a residual stream", where="targets/descent.py",
+)  # fmt: skip
+def gradient_step() -> Evidence:
+    """The printed layer returns the mean gradient: w, the rate and the sign are missing."""
+    X, y, rate = _data()
+    start, domain = np.full(4, 0.1), {"residual": 2.74, "x": 3.0, "w": 3.0, "y": 2.74}
+    exact = gradient_descent(Problem.of("squared", X, y), 1, rate, start)[-1]
+    task = Descent("squared", 4, 16, 1, rate)
+    steps = [
+        compile(task, domain=domain, eps=eps, method=m)(X, y, start) for eps, m in ((1.0, "printed"), (1e-6, "auto"))
+    ]
+    errors = [float(np.abs(step.numpy() - exact).max()) for step in steps]
+    return errors[0], errors[1], errors[0] > 0.1, errors[1] < 1e-6
+
+
+@erratum(
+    PAPER, "Lemma D.4", printed="error <= t eps after t steps, eps in the sup-norm", repair="t sqrt(d) eps",
+    where="targets/descent.py",
+)  # fmt: skip
+def accumulated_error() -> Evidence:
+    """I - eta H = a Hadamard matrix / 2: no expansion in the 2-norm, twice in the sup-norm. Two steps err by 3 eps."""
+    hadamard = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
+    eps, error = 1e-3, np.zeros(4)
+    for _ in range(2):
+        error = hadamard @ error + eps
+    printed, repaired = np.abs(error).max() / (2 * eps), np.abs(error).max() / (2 * math.sqrt(4) * eps)
+    return float(printed), float(repaired), printed > 1.2, repaired <= 1
+
+
+@erratum(
+    PAPER, "Cor 3.1.3", printed="one layer solves least squares (the proof takes L steps)",
+    repair="one layer with the preconditioned samples in the prompt, or L layers", where="targets/rule.py",
+)  # fmt: skip
+def one_layer() -> Evidence:
+    """Distance to the solution after one layer: a gradient step, and values s_i = (X'X/n)^-1 x_i."""
+    X, y, rate = _data()
+    solution = Problem.of("squared", X, y).minimiser()
+    step = gradient_descent(Problem.of("squared", X, y), 1, rate)[-1]
+    toward = np.linalg.solve(X.T @ X / 16, X.T).T
+    layer = _gradients("t")(X, y, np.zeros(4), direction=toward)
+    printed, repaired = float(np.abs(step - solution).max()), float(np.abs(-layer.mean(0).numpy() - solution).max())
+    return printed, repaired, printed > 0.1 * float(np.abs(solution).max()), repaired < 1e-5
+
+
+@erratum(
+    "softmax-universality", "Thm 4.2 = D.4", printed="d loss / d w_r as a function of (w.x, y)",
+    repair="value x_i: the gate multiplies loss' by the sample", where="targets/descent.py",
+)  # fmt: skip
+def lost_factor() -> Evidence:
+    """One step: heads that write loss'(w.x_i - y_i) into every row, and heads that write loss' x_i."""
+    X, y, rate = _data()
+    start = np.full(4, 0.1)
+    exact = gradient_descent(Problem.of("squared", X, y), 1, rate, start)[-1]
+    net = _gradients("t")
+
+    def step(toward: Tensor) -> float:
+        moved = torch.tensor(start) - rate * net(X, y, start, direction=toward).mean(0)
+        return float((moved - torch.tensor(exact)).abs().max())
+
+    printed, repaired = step(torch.ones(16, 4, dtype=torch.float64)), step(torch.tensor(X))
+    gates = compile(Descent("squared", 4, 16, 1, rate), domain=4.0, eps=1e-6, method="gate")
+    repaired = max(repaired, float((gates(X, y, start) - torch.tensor(exact)).abs().max()))
+    return printed, repaired, printed > 0.05, repaired < 1e-5
