@@ -190,6 +190,10 @@ def test_refusals(small, monkeypatch):
         hs.prompt.logistic(X, y)
     with pytest.raises(hs.Refusal, match="nan at sample 2, feature 1"):
         hs.prompt.ols(np.where(np.arange(4) == 1, np.where(np.arange(30)[:, None] == 2, np.nan, X), X), y)
+    with pytest.raises(hs.Refusal, match="squares overflow"):
+        hs.prompt.ols(1e120 * X, y)
+    with pytest.raises(hs.Refusal, match="a solver runs regressions"):
+        small([])
     with pytest.raises(hs.Refusal, match="29 in y"):
         hs.prompt.ols(X, y[:-1])
     with pytest.raises(hs.Refusal, match="not negative"):

@@ -32,7 +32,7 @@ CAP = {1: 1e4, 2: 1e3, 3: 300.0, 4: 100.0}
 BITS = {"float64": 53, "float32": 24}
 SAMPLES = {1: (32, 400), 2: (24, 160), 3: (16, 48), 4: (12, 24)}
 """Chebyshev points an axis: to begin with, and at most."""
-SPARE = {1: 1, 2: 1, 3: 1.5, 4: 2}
+SPARE = {1: 1, 2: 1, 3: 1, 4: 2}
 """How much closer than its share of eps an axis should come: errors of slices add up less and less favourably."""
 LARGEST = 20_000
 """Tokens of one head: beyond, its scores no longer fit a batch."""

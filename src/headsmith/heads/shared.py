@@ -16,7 +16,7 @@ import numpy as np
 from headsmith.heads.keys import Array, Keys, attention, from_anchors, lines, split
 
 ITERATIONS = 80
-BUDGET = 6e9
+BUDGET = 3e9
 """Floating-point operations that one ladder may take."""
 KAPPAS = (0.03, 0.1, 0.25, 0.5, 1.0)
 GUARDS = (0, 1, 2, 4)

@@ -5,7 +5,8 @@ hs.machine.Attention(features, head_dim, tokens, domain, eps)    attention heads
 """
 
 from headsmith.machines.attention import Attention
+from headsmith.machines.hopfield import Gradients, Neurons
 from headsmith.machines.result import Result
 from headsmith.machines.solver import Solver
 
-__all__ = ["Attention", "Result", "Solver"]
+__all__ = ["Attention", "Gradients", "Neurons", "Result", "Solver"]

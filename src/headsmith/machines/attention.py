@@ -29,7 +29,7 @@ from headsmith.machines.bending import ACTIVATIONS, Bending, activation_head
 from headsmith.machines.bounds import a_priori
 from headsmith.machines.identity import Identity, lattice, printed, smooth, two_key
 from headsmith.machines.layouts import printed_heads
-from headsmith.machines.programs.heads import ChainProgram, HeadProgram, LinearProgram, Program
+from headsmith.machines.programs.heads import ChainProgram, HeadProgram, LinearProgram, Program, SampleProgram
 from headsmith.machines.reading import Reading
 from headsmith.machines.result import Result
 from headsmith.network import Attention as Softmax
@@ -264,6 +264,10 @@ class Attention:
             return running.run_chain(self, (program,), X)
         if isinstance(program, ChainProgram):
             return running.run_chain(self, program.stages, X)
+        if not isinstance(program, HeadProgram | SampleProgram):
+            raise Refusal(
+                f"a program comes from hs.prompt (head, linear, mlp, mean, ...), not {type(program).__name__}"
+            )
         x = self.accept(X)
         return running.run_head(self, program.on(x), x)
 

@@ -31,7 +31,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import gelu, layer_norm
 
-from headsmith.machines.attention import Attention
+from headsmith.machines.attention import PRODUCTS, Attention
 from headsmith.machines.programs.heads import HeadProgram, head, linear
 from headsmith.machines.running import run_rows
 from headsmith.network import Network
@@ -132,9 +132,10 @@ def program(layer: int) -> HeadProgram:
     return head(k, q, v, scale=1 / math.sqrt(SIZE), biases=(biases[0], biases[1], biases[2]))
 
 
-def proved_range() -> float:
-    """The largest |entry| of K, Q, V that any text can cause, over all 72 heads, from the layer norms alone."""
-    found, most = weights(), 0.0
+@cache
+def proved_range() -> tuple[float, float]:
+    """The largest |entry| of K, Q, V and the largest sum of |products| in one, over all texts, from the layer norms."""
+    found, most, products = weights(), 0.0, 0.0
     for layer in range(LAYERS):
         norm = f"encoder.layer.{layer - 1}.output.LayerNorm" if layer else "embeddings.LayerNorm"
         gamma, beta = found[f"{norm}.weight"], found[f"{norm}.bias"]
@@ -143,15 +144,17 @@ def proved_range() -> float:
             row = gamma * weight
             centred = row - row.mean(-1, keepdim=True)
             reach = math.sqrt(WIDTH) * centred.norm(dim=-1) + (weight @ beta + bias).abs()
-            most = max(most, float(reach.max()))
-    return most * (1 + 1e-9)
+            total = math.sqrt(WIDTH) * row.norm(dim=-1) + weight.abs() @ beta.abs() + bias.abs()
+            most, products = max(most, float(reach.max())), max(products, float(total.max()))
+    return most * (1 + 1e-9), products * (1 + 1e-9)
 
 
 @cache
 def machine() -> Attention:
     """The one frozen machine: heads of 32 over 384 features on |entries| <= 64."""
-    if proved_range() > DOMAIN:
-        raise Refusal(f"these weights can reach {proved_range():.4g}, beyond the machine's domain {DOMAIN:g}")
+    reach, products = proved_range()
+    if reach > DOMAIN or products > PRODUCTS * DOMAIN:
+        raise Refusal(f"these weights can reach {reach:.4g}, beyond the machine's domain {DOMAIN:g}")
     return Attention(WIDTH, SIZE, LONGEST, DOMAIN, eps=1e-5)
 
 
@@ -295,7 +298,7 @@ def demo(text: str) -> Report:
         max(measured),
         max(certified),
         vm.certificate.bound,
-        proved_range(),
+        proved_range()[0],
         vm.table.steps + 1,
         frozen,
         tokens * (WIDTH + 1),

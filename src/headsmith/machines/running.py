@@ -170,8 +170,8 @@ class Reading(Shown):
 
 
 def explain(vm: Attention, program: HeadProgram, x: Tensor, query: int) -> Reading:
-    if x.dim() != 2 or not 0 <= query < len(x):
-        raise Refusal(f"explain takes one sequence and a token 0..{x.shape[-2] - 1} of it")
+    if x.dim() != 2 or program.weights[0].dim() != 2 or not 0 <= query < len(x):
+        raise Refusal(f"explain takes one head, one sequence and a token 0..{x.shape[-2] - 1} of it")
     check(vm, program, x)
     trace = vm.network.trace(vm.encode(program, x))
     pattern, read = trace["blocks.0.attn.hook_pattern"][:, query], trace["blocks.0.hook_resid_post"][query]

@@ -101,7 +101,9 @@ class Solver(Shown):
         """Run a prompt, or several side by side in one batch."""
         if isinstance(program, Regression):
             return self._run([program])[0]
-        return self._run(list(program))
+        if isinstance(program, list | tuple) and program and all(isinstance(p, Regression) for p in program):
+            return self._run(list(program))
+        raise Refusal("a solver runs regressions such as hs.prompt.ols(X, y), or a list of them")
 
     @torch.inference_mode()
     def _run(self, programs: list[Regression]) -> list[Result]:

@@ -169,7 +169,10 @@ class Attention(Layer):
             key = (self.key.each if per_head else self.key)(self.memory)
             value = (self.value.each if per_head else self.value)(self.memory)
             key, recalled = tap("attn.hook_memory_k", key, -2), tap("attn.hook_memory_v", value, -2)
-            scores.append((query.flatten(1, -2) @ key.mT).reshape(*query.shape[:-1], key.shape[-2]))
+            if self.memory_tokens == 1:
+                scores.append(_dot(query, _broadcast(key, query)).unsqueeze(-1))
+            else:
+                scores.append((query.flatten(1, -2) @ key.mT).reshape(*query.shape[:-1], key.shape[-2]))
         visible = self._visibility(x, padding)
         score = hide(scores[0] if len(scores) == 1 else torch.cat(scores, -1), visible, self._sighted)
         score = tap("attn.hook_attn_scores", score, -3)
@@ -181,8 +184,11 @@ class Attention(Layer):
             weight = pattern[..., :seen]
             parts.append(weight * values[0] if near else weight @ values[0])
         if self.memory is not None:
-            weight = pattern[..., seen:].flatten(1, -2)
-            parts.append((weight @ recalled).reshape(*query.shape[:-1], self.value.rows))
+            weight = pattern[..., seen:]
+            if self.memory_tokens == 1:
+                parts.append(weight * _broadcast(recalled, weight))
+            else:
+                parts.append((weight.flatten(1, -2) @ recalled).reshape(*query.shape[:-1], self.value.rows))
         head = tap("attn.hook_z", parts[0] if len(parts) == 1 else parts[0] + parts[1], -2)
         return self._write(x, head, tap)
 
@@ -324,3 +330,8 @@ def _dot(query: Tensor, key: Tensor) -> Tensor:
     for i in range(1, query.shape[-1]):
         total = total + query[..., i] * key[..., i]
     return total
+
+
+def _broadcast(one: Tensor, like: Tensor) -> Tensor:
+    """(heads, 1, rows), one memory token, stretched over the batch and tokens of (heads, batch..., tokens, rows)."""
+    return one.reshape(len(one), *[1] * (like.dim() - 2), one.shape[-1])

@@ -60,10 +60,8 @@ class RulePlan(Plan):
         n, d, kind, head = self.rule.samples, self.rule.features, getattr(torch, self.dtype), self.table.head
         if self.method == "auto":
             built = block(head, d, n, kind)
-        elif self.method == "dense":
-            built = dense(head, d, n, suppression(head, self.ranges.residual, n, _leak(self)), kind)
         else:
-            built = dense(head, d, n, printed_suppression(head, d, self.ranges, _leak(self)), kind)
+            built = dense(head, d, n, _strength(head, self.rule, self.ranges, self.eps, self.method), kind)
         sizes = f"|w.x_i - y_i| <= {number(self.ranges.residual)} and |x_i| <= {number(self.ranges.x)}"
         certificate = Certificate(
             approximation=self.approximation,
@@ -182,22 +180,32 @@ def plan_rule(target: ResidualRule, *, eps: Any, domain: Any, dtype: Any = "floa
     if domain is None:
         raise Refusal("a rule needs a domain, such as domain=5.0: the size of residuals and entries")
     ranges = read_ranges(domain)
-    aim, best = eps / ranges.x, math.inf
-    for share in (0.95, 0.7, 0.4, 0.1):
+    asked = eps
+    for _ in range(8):
+        plan = _attempt(target, f, ranges, asked, dtype, method)
+        if plan is not None and asked == eps:
+            return plan
+        if plan is not None:
+            raise Refusal(f"({f}) x within {number(eps)} in {dtype} cannot be certified; eps = {asked:g} can be had")
+        asked *= 10
+    raise Refusal(f"({f}) x within {number(eps)} in {dtype} cannot be certified, nor within {asked / 10:g}")
+
+
+def _attempt(
+    target: ResidualRule, f: Expression, ranges: Ranges, eps: float, dtype: str, method: str
+) -> RulePlan | None:
+    """A plan within eps; None if the table or its rounding stands in the way."""
+    if eps < 16 * FORMATS[dtype].unit * ranges.x:
+        return None
+    for share in (0.95, 0.5, 0.1):
         try:
-            table = tabulate(f, ranges, target.features, share * aim, dtype, method)
-        except Short as short:
-            raise Refusal(
-                f"f = {f} times x within {number(eps)} in {dtype} cannot be certified: {short.reason}"
-            ) from None
+            table = tabulate(f, ranges, target.features, share * eps / ranges.x, dtype, method)
+        except Short:
+            return None
         plan = _planned(target, f, table, ranges, eps, dtype, method)
         if plan.bound <= eps:
             return plan
-        best = min(best, plan.bound)
-    raise Refusal(
-        f"f = {f} times x within {number(eps)} in {dtype} cannot be certified: rounding brings it to {number(best)}; "
-        f"eps = {float(f'{1.3 * best:.1e}'):g} can be had"
-    )
+    return None
 
 
 def _planned(
@@ -209,11 +217,10 @@ def _planned(
     rounding = (table.rounding + gamma(3, unit) * table.size) * size
     if method != "auto":
         most = float(abs(table.head.values).max()) * size
-        approximation = table.proof.approximation.bound * SLACK * size + 2 * LEAK * eps
+        strength = _strength(table.head, target, ranges, eps, method)
+        leak = math.exp(suppression(table.head, ranges.residual, n, 1.0) - strength)
+        approximation = table.proof.approximation.bound * SLACK * size + 2 * leak * most
         slopes, offsets = float(abs(table.head.slopes).max()), float(abs(table.head.offsets).max())
-        strength = printed_suppression(table.head, d, ranges, LEAK * eps / most)
-        if method == "dense":
-            strength = suppression(table.head, ranges.residual, n, LEAK * eps / most)
         slip = gamma(d + 5, unit) * (slopes * (d * ranges.w * ranges.x + ranges.y) + offsets + strength)
         slip += unit * 2 * (strength + slopes * ranges.residual + offsets)  # the maximum is subtracted
         rounding = (math.expm1(2 * slip) + gamma(2 * n * table.head.keys + 12, unit)) * 2 * most
@@ -235,8 +242,12 @@ def _planned(
     )
 
 
-def _leak(plan: RulePlan) -> float:
-    return LEAK * plan.eps / (float(abs(plan.table.head.values).max()) * plan.ranges.x)
+def _strength(head: Head, rule: ResidualRule, ranges: Ranges, eps: float, method: str) -> float:
+    """C: weight LEAK eps / max|value| may leave the block of its query."""
+    leak = LEAK * eps / (float(abs(head.values).max()) * ranges.x)
+    if method == "printed":
+        return printed_suppression(head, rule.features, ranges, leak)
+    return suppression(head, ranges.residual, rule.samples, leak)
 
 
 def check_samples(x: Tensor, y: Tensor, samples: int, features: int) -> None:

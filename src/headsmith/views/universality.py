@@ -93,4 +93,4 @@ def _trained(ax: Any, panel: Mapping[str, Any]) -> None:
 
 def _shared_legend(fig: Figure, ax: Any) -> None:
     handles, labels = ax.get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=3)
+    fig.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)

@@ -28,6 +28,7 @@ from headsmith.reference.solvers import Floats, Problem
 from headsmith.refusal import Refusal
 
 CAUTION = 0.3  # curvature that logistic and Huber losses are trusted to have, as a share of that of their bound
+LARGEST = 1e100
 FLOOR = 1e-7  # smallest share of the largest curvature that the momentum is tuned to
 
 
@@ -243,7 +244,7 @@ def _vector(y: Any) -> Floats:
 
 def _numbers(values: Any, name: str, axes: int) -> Floats:
     try:
-        array = np.array(values, dtype=np.float64)
+        array = np.array(values.detach().cpu() if hasattr(values, "detach") else values, dtype=np.float64)
     except (TypeError, ValueError):
         raise Refusal(f"{name} must hold numbers only") from None
     if array.ndim != axes or array.size == 0:
@@ -253,6 +254,8 @@ def _numbers(values: Any, name: str, axes: int) -> Floats:
     if len(bad):
         where = f"sample {bad[0][0]}" + (f", feature {bad[0][1]}" if axes == 2 else "")
         raise Refusal(f"{name} holds {array[tuple(bad[0])]} at {where}: every value must be a finite number")
+    if np.abs(array).max() > LARGEST:
+        raise Refusal(f"{name} holds numbers beyond {LARGEST:g}, whose squares overflow: measure it in larger units")
     return array
 
 
