@@ -163,7 +163,7 @@ def test_refusals_name_what_does_not_fit(vm):
         vm(program, random(13, 4, seed=0))
     with pytest.raises(Refusal, match="NaN"):
         vm(program, x * math.nan)
-    with pytest.raises(Refusal, match="comes from hs.prompt"):
+    with pytest.raises(Refusal, match=r"comes from hs\.prompt"):
         vm(torch.eye(4), x)
     with pytest.raises(Refusal, match="one shape"):
         head(torch.eye(2), torch.eye(3), torch.eye(2))

@@ -2,6 +2,7 @@
 
 hs.machine.Solver(features, samples, eps)                        regressions from prompts
 hs.machine.Attention(features, head_dim, tokens, domain, eps)    attention heads, linear layers, MLPs from prompts
+hs.machine.Neurons, hs.machine.Gradients                         Hopfield layers: the patterns carry the weights
 """
 
 from headsmith.machines.attention import Attention

@@ -277,7 +277,7 @@ class Attention:
         running.check(self, program, x)
         return self.network(self.encode(program, x))[..., : program.head_dim]
 
-    def explain(self, program: Program, X: Any, query: int = 0) -> running.Reading:
+    def explain(self, program: Program, X: Any, query: int = 0) -> running.Explanation:
         """Which key each entry of K, Q and V read for one token, how firmly, and how far from the end of the range."""
         if isinstance(program, LinearProgram | ChainProgram):
             raise Refusal("explain shows a head; give the program of one head")

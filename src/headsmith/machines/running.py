@@ -148,7 +148,7 @@ def certificate(vm: Attention, approximation: float, rounding: float, statement:
 
 
 @dataclass(frozen=True, repr=False)
-class Reading(Shown):
+class Explanation(Shown):
     """How one token read its program: for each entry the strongest key, its weight, and the room left in the domain."""
 
     program: str
@@ -169,7 +169,7 @@ class Reading(Shown):
         return [*rows, ("attends to", f"{seen}; {number(self.leak)} elsewhere")]
 
 
-def explain(vm: Attention, program: HeadProgram, x: Tensor, query: int) -> Reading:
+def explain(vm: Attention, program: HeadProgram, x: Tensor, query: int) -> Explanation:
     if x.dim() != 2 or program.weights[0].dim() != 2 or not 0 <= query < len(x):
         raise Refusal(f"explain takes one head, one sequence and a token 0..{x.shape[-2] - 1} of it")
     check(vm, program, x)
@@ -186,4 +186,4 @@ def explain(vm: Attention, program: HeadProgram, x: Tensor, query: int) -> Readi
     attention = trace["blocks.2.attn.hook_pattern"][0, query]
     best = attention.topk(min(3, len(attention)))
     attended = tuple(zip(best.indices.tolist(), best.values.tolist(), strict=True))
-    return Reading(program.name, query, tuple(entries), attended, max(0.0, 1 - float(best.values.sum())))
+    return Explanation(program.name, query, tuple(entries), attended, max(0.0, 1 - float(best.values.sum())))

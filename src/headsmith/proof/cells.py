@@ -187,10 +187,15 @@ def cell_bound(part: Part, c: float, h: float, floor: float = 0.0) -> CellBound:
 
 def _branches(target: Expression, c: float, h: float) -> list[tuple[list[arb], arb]] | None:
     """Taylor polynomials of the target, one for each branch it may be on; a constant +- radius as last resort."""
+    found = None
     with suppress(Unresolved):
-        return [(jet.coefficients, jet.remainder) for jet in target.jets(c, h, ORDER)]
-    try:
+        found = [(jet.coefficients, jet.remainder) for jet in target.jets(c, h, ORDER)]
+        if all(rest <= sum((abs(x) for x in series[1:]), arb(0)) for series, rest in found):
+            return found
+    try:  # the series says little: beside a singularity, a few floats wide
         hull = target.range(c - h, c + h)
     except Unresolved:
-        return None
+        return found
+    if found is not None and all(rest <= hull.rad() for _, rest in found):
+        return found
     return [([arb(hull.mid())] + [arb(0)] * ORDER, arb(hull.rad()))]

@@ -175,11 +175,10 @@ def branches(tree: Any, roots: list[float], c: float, h: float) -> list[tuple[li
             jets = [([point[k] for k in range(K + 1)], abs(wide[K + 1]), wide[1]) for wide, point, *_ in lanes]
             if all(x.is_finite() for f, r, _ in jets for x in (*f, r)):
                 found.append((max(up(r) for _, r, _ in jets), len(found), jets))
-    if found:
-        return min(found)[2]
     hull = reduce(arb.union, (ball for (ball,) in follow(tree, [arb(c, h)])))
     hull = hull if hull.is_finite() else arb(0, math.inf)  # which will be bisected
-    return [([arb(hull.mid())] + [arb(0)] * K, arb(hull.rad()), arb(math.inf))]
+    flat = [([arb(hull.mid())] + [arb(0)] * K, arb(hull.rad()), arb(math.inf))]
+    return min([*found, (up(hull.rad()), len(found), flat)])[2]
 def follow(tree: Any, x: list[Any]) -> list[list[Any]]:
     """The tree on these lanes (wide: over the cell, point: at c, root: at a 0/0), for each choice of open branches."""
     found, waiting = [], [dict[str, bool]()]

@@ -17,6 +17,8 @@ from headsmith.compiler.compiled import Compiled, read_manifest
 from headsmith.compiler.plan import Plan
 from headsmith.functions import Expression, parse
 from headsmith.refusal import Refusal
+from headsmith.targets.anchored import METHODS as ANCHORED
+from headsmith.targets.anchored import load_anchored, plan_anchored
 from headsmith.targets.bumps import load_bumps, plan_bumps
 from headsmith.targets.callables import load_callable, plan_callable
 from headsmith.targets.clip import load_clip, plan_clip
@@ -52,7 +54,8 @@ def plan(
         mapper: Callable[..., Plan] = plan_bumps if method in BUMPS else plan_sequence
         return mapper(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
     if isinstance(target, ReluNetwork):
-        return plan_native(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
+        relu: Callable[..., Plan] = plan_anchored if method in ANCHORED else plan_native
+        return relu(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
     if isinstance(target, ResidualRule):
         return plan_rule(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
     if isinstance(target, Descent):
@@ -87,6 +90,7 @@ LOADERS: dict[str, Callable[..., Compiled]] = {
     "sequence": load_sequence,
     "bumps": load_bumps,
     "relu-network": load_native,
+    "relu-anchors": load_anchored,
     "product": load_product,
     "vector": load_vector,
     "clip": load_clip,

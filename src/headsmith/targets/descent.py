@@ -273,7 +273,7 @@ def _attempt(target: Descent, ranges: Ranges, eps: float, dtype: str, method: st
     f, reach = SLOPES[target.loss], math.sqrt(target.features) * ranges.x
     task = replace(target, rate=1.0, l2=0.0) if method == "printed" else target
     aim = eps / (task.steps * task.rate * reach)
-    if aim < 16 * FORMATS[dtype].unit * ranges.residual:
+    if aim < 64 * FORMATS[dtype].unit * ranges.residual:
         return None
     for share in (0.9, 0.4):
         for count in (2, 4) if method == "gate" else (1,):

@@ -52,7 +52,7 @@ class NativePlan(Plan):
 
     def build(self) -> NativeNetwork:
         built = native_network(*self.weights, self.beta, getattr(torch, self.dtype))
-        return NativeNetwork(built, self, _certificate(self, self.approximation, self.rounding, fingerprint(built)))
+        return NativeNetwork(built, self, certificate_of(self, self.approximation, self.rounding, fingerprint(built)))
 
 
 class NativeNetwork(Compiled):
@@ -83,7 +83,7 @@ class NativeNetwork(Compiled):
                 "the stored network is not the construction for the stored target: nothing can be proved of it"
             )
         approximation, rounding = bounds(plan.weights, plan.beta, max(map(abs, plan.domain)), plan.dtype)
-        return _certificate(plan, approximation * SLACK, rounding * SLACK, fingerprint(self.network))
+        return certificate_of(plan, approximation * SLACK, rounding * SLACK, fingerprint(self.network))
 
     def extra_manifest(self) -> dict[str, Any]:
         plan = self.plan
@@ -109,7 +109,7 @@ def bounds(weights: Weights, beta: float, radius: float, dtype: str) -> tuple[fl
     return approximation * (1 + 1e-12), rounding * (1 + 1e-9)
 
 
-def _certificate(plan: NativePlan, approximation: float, rounding: float, weights: str) -> Certificate:
+def certificate_of(plan: NativePlan, approximation: float, rounding: float, weights: str) -> Certificate:
     lo, hi = plan.domain
     return Certificate(
         approximation=approximation,
@@ -127,11 +127,11 @@ def plan_native(
     target: ReluNetwork, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto"
 ) -> NativePlan:
     """The sharpness of the gates from eps, or a refusal that names the floor of the dtype."""
-    eps, dtype, _ = read_eps(eps), read_dtype(dtype), read_method(method, ("auto",))
+    eps, dtype, _ = read_eps(eps), read_dtype(dtype), read_method(method, ("auto", "anchors", "printed"))
     if domain is None:
         raise Refusal("a network over sequences needs a domain for the entries of X, such as domain=(-1, 1)")
     domain = read_domain(domain, dtype)
-    weights = _weights(target)
+    weights = read_weights(target)
     radius = max(map(abs, domain))
     _, rounding = bounds(weights, 1.0, radius, dtype)
     left = eps / SLACK - rounding
@@ -162,7 +162,7 @@ def plan_native(
     )
 
 
-def _weights(target: ReluNetwork) -> Weights:
+def read_weights(target: ReluNetwork) -> Weights:
     given = [target.inner, target.outer, target.bias]
     arrays = [
         None if w is None else np.asarray(w.detach().cpu() if isinstance(w, Tensor) else w, dtype=np.float64)

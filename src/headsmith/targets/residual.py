@@ -5,7 +5,7 @@ every key of the table carries level_j v (`network.Copies`), and f must be a tab
 
     exact     f is a two-key softmax already: tanh, sigmoid, shifted and scaled      (dossier 2.5)
     table     fewest keys, searched and proved, for any continuous f
-    smooth    a lattice of small values, for linear f in float32, where large values would cost digits
+    smooth    a lattice, for linear f near the precision of the format: its values are small, which keeps the digits
     printed   the staircase of Thm 3.1: P = ceil(2 Lip (b - a) / eps) steps
 """
 
@@ -104,11 +104,12 @@ def tabulate(f: Expression, ranges: Ranges, features: int, eps: float, dtype: st
         two = exact.heads[0]
         head = Head.table(two.slopes, two.offsets, two.values + exact.bias)
         return _table(f, task.prove([head], 0.0, 1e-17), ranges, features, dtype, "exact")
-    if not exact.rest and not exact.heads and dtype == "float32":
+    unit = FORMATS[dtype].unit
+    if not exact.rest and not exact.heads and eps < math.sqrt(unit) * ranges.residual * max(abs(exact.slope), 1e-30):
         line = identity(task.domain[1], 0.3 * eps / max(abs(exact.slope), 1e-30))
         proof = task.prove([replace(line, values=exact.slope * line.values + exact.bias)], 0.0, 1e-2 * eps)
         if total(proof, dtype) > eps:
-            raise Short(f"the lattice gives {total(proof, dtype):.1e} in float32", total(proof, dtype))
+            raise Short(f"the lattice gives {total(proof, dtype):.1e} in {dtype}", total(proof, dtype))
         return _table(f, proof, ranges, features, dtype, "smooth")
     proof, _ = solve(task, "table")
     return _table(f, proof, ranges, features, dtype, "table")

@@ -195,7 +195,7 @@ def _attempt(
     target: ResidualRule, f: Expression, ranges: Ranges, eps: float, dtype: str, method: str
 ) -> RulePlan | None:
     """A plan within eps; None if the table or its rounding stands in the way."""
-    if eps < 16 * FORMATS[dtype].unit * ranges.x:
+    if eps < 64 * FORMATS[dtype].unit * ranges.x:
         return None
     for share in (0.95, 0.5, 0.1):
         try:
