@@ -2,9 +2,9 @@
 
     python benchmarks/exp_accuracy.py [cpu|cuda]
 
-A softmax over the scores (0, t) with t so low that 1 + exp(t) rounds to 1 returns its exp(t) undisturbed, so the error can
-be read off: for *every* float32 in [-87, -17.4], and for samples in float64. Above that, the division and the sum blur the
-reading by up to 2 u. Needs only torch; run it again when the library or the hardware changes.
+A softmax over the scores (0, t) with t so low that 1 + exp(t) rounds to 1 returns its exp(t) undisturbed, so the error
+can be read off: for *every* float32 in [-87, -17.4], and for samples in float64. Above that, the division and the sum
+blur the reading by up to 2 u. Needs only torch; run it again when the library or the hardware changes.
 """
 
 from __future__ import annotations

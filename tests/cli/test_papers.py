@@ -30,7 +30,9 @@ def toy(monkeypatch):
 def test_the_list_names_papers_and_experiments(toy, capsys):
     assert main(["papers"]) == 0
     shown = capsys.readouterr().out
-    assert all(paper in shown for paper in PAPERS) and "run ours/..." in shown and "toy" in shown and "eight keys" in shown
+    assert (
+        all(paper in shown for paper in PAPERS) and "run ours/..." in shown and "toy" in shown and "eight keys" in shown
+    )
     assert main(["papers", "list"]) == 0
     assert capsys.readouterr().out == shown
 

@@ -60,3 +60,24 @@ def test_files_and_refusals(tmp_path):
     assert hs.plan(Relu(*weights(1)), domain=(-1, 1), eps=eps).bound <= eps
     with pytest.raises(hs.Refusal, match="shape"):
         hs.plan(Relu(*weights(1)[:2], np.zeros(3)), domain=(-1, 1), eps=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("method", "eps", "dtype"), [("anchors", 0.2, "float64"), ("printed", 1.5, "float64"), ("anchors", 0.5, "float32")]
+)
+def test_anchors_keep_the_direct_bound(method, eps, dtype, tmp_path):
+    w = weights(2)
+    net = hs.compile(Relu(*w), domain=(-1, 1), eps=eps, method=method, dtype=dtype)
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 3, 2))
+    X[:80] = np.sign(X[:80])
+    X = torch.from_numpy(X).to(net.dtype)
+    assert np.abs(net(X).double().numpy() - f(X.double().numpy(), *w)).max() <= net.certificate.bound <= eps
+    assert hs.load(net.save(tmp_path / "a.safetensors")).reprove().bound == net.certificate.bound
+
+
+def test_sharp_anchors_need_many_more():
+    w = weights(2)
+    tuned, sharp = (hs.plan(Relu(*w), domain=(-1, 1), eps=1.5, method=m) for m in ("anchors", "printed"))
+    assert sharp.sizes[1] > 4 * tuned.sizes[1]
+    with pytest.raises(hs.Refusal, match="anchors would be needed"):
+        hs.plan(Relu(*w), domain=(-1, 1), eps=1e-4, method="anchors")

@@ -115,8 +115,8 @@ def _exactly(x: Any, dtype: torch.dtype) -> Tensor:
     narrow = wide.to(dtype)
     same = (narrow.double() == wide) | wide.isnan()
     if not bool(same.all()):
-        bad = float(wide[~same].flatten()[0])
-        raise Refusal(f"{bad!r} is not a {_name(dtype)} number: round it yourself, torch.tensor({bad!r}, dtype=torch.{_name(dtype)})")
+        bad, name = float(wide[~same].flatten()[0]), _name(dtype)
+        raise Refusal(f"{bad!r} is not a {name} number: round it yourself, torch.tensor({bad!r}, dtype=torch.{name})")
     return narrow
 
 

@@ -46,7 +46,10 @@ class Plan(Shown):
             ("size", size(self.anchors, self.heads, self.layers)),
             ("bound", bound_text(self.approximation, self.rounding)),
             ("asked", f"eps = {number(self.eps)}"),
-            ("printed rule", "no finite size" if math.isinf(self.printed_anchors) else many(self.printed_anchors, "key")),
+            (
+                "printed rule",
+                "no finite size" if math.isinf(self.printed_anchors) else many(self.printed_anchors, "key"),
+            ),
         ]
 
     def build(self) -> Compiled:

@@ -1,8 +1,8 @@
 """Whole programs: heads beside heads, and heads that read what other heads wrote.
 
 A formula whose outermost function is applied to something curved, such as abs(sin(3*x)), is built as two parts: one
-writes sin(3*x) into a variable of the residual stream, the next reads it. The tolerance is shared out so that it is spent
-where it buys keys: gates and exact heads, whose size does not depend on it, get little.
+writes sin(3*x) into a variable of the residual stream, the next reads it. The tolerance is shared out so that it is
+spent where it buys keys: gates and exact heads, whose size does not depend on it, get little.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def read_domain(domain: Any, dtype: str) -> tuple[float, float]:
     except (TypeError, ValueError):
         raise Refusal(f"domain must be two numbers lo < hi, such as (-2, 2), not {domain!r}") from None
     if not (math.isfinite(lo) and math.isfinite(hi)):
-        raise Refusal(f"the domain [{lo}, {hi}] is not finite: a head is certified on a bounded interval, such as [-8, 8]")
+        raise Refusal(
+            f"the domain [{lo}, {hi}] is not finite: a head is certified on a bounded interval, such as [-8, 8]"
+        )
     if not lo < hi:
         raise Refusal(f"the domain [{lo:g}, {hi:g}] is empty: give lo < hi")
     kind = np.dtype(dtype).type

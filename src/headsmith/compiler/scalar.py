@@ -174,7 +174,9 @@ def _flat(task: Task, heads: Sequence[Head], bias: float) -> Proved | None:
     if not np.ptp(values) / 2 < 0.999 * task.eps:
         return None
     try:
-        proof = task.prove([*heads, Head.table([0.0], [0.0], [(values.max() + values.min()) / 2])], bias, 1e-3 * task.eps)
+        proof = task.prove(
+            [*heads, Head.table([0.0], [0.0], [(values.max() + values.min()) / 2])], bias, 1e-3 * task.eps
+        )
     except Short:
         return None
     return proof if total(proof, task.dtype) <= task.eps else None
@@ -193,9 +195,7 @@ def _peeled(task: Task) -> Proved:
     best = math.inf
     for _ in range(3):
         try:
-            found = search(
-                _remainder(task.target, hinge, 0.0), *task.domain, aim, dtype=task.dtype, effort=task.effort
-            )
+            found = search(_remainder(task.target, hinge, 0.0), *task.domain, aim, dtype=task.dtype, effort=task.effort)
         except Unreached as failure:
             raise Short(f"the search for keys fails: {failure.reason}", best) from None
         proof = task.prove([*gates, Head.table(found.slopes, found.offsets, found.values)], 0.0, 1e-3 * task.eps)

@@ -2,11 +2,11 @@
 
     f_i(X) = sum_k outer_ik relu(s_ik),    s_ik = sum_j z_ikj,    z_ikj = inner_ikj . x_j + bias_ik / n
 
-The lift writes z_ikj on token j. Layer 1, head (i, k): the identity, read off anchors, so that z may be summed over tokens by W_O = 1.
+The lift writes z_ikj on token j. Layer 1, head (i, k): the identity, read off anchors; W_O = 1 then sums over tokens.
 Layer 2, head (i, k): Range_[0,b] of the sum, read off anchors, weighted by outer_ik. n N heads a layer.
 
-Anchors half a cell apart in effect (beta dL^2 = 1.2, six cells of padding) are the identity to 8e-7 dL; at 5.43 they follow Range within
-0.0615 dL; the printed choice, sharp anchors, is a staircase in both layers, off by dL/2.
+With c = beta dL^2 = 1.2 and six cells of padding, anchors are the identity to 8e-7 dL; with c = 5.43 they follow Range
+within 0.0615 dL; the printed choice, sharp anchors, is a staircase in both layers, off by up to dL/2.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PADDING = 6
 
 
 def anchored_head(low: float, high: float, count: int, sharpness: float, padding: int = 0) -> Head:
-    """`count` anchors on [low, high], both ends among them, and `padding` more on either side, valued at their places."""
+    """`count` anchors on [low, high], ends included, and `padding` more on either side, valued at their places."""
     step = (high - low) / (count - 1)
     places = low + step * np.arange(-padding, count + padding)
     beta, middle = sharpness / step**2, (low + high) / 2

@@ -3,8 +3,8 @@
     features:   x, one, u1, ..., y | slope, offset, value
     data token: x, 1,   0, ..., bias | 0, 0, 0          memory token j: 0, ... | a_j, b_j, g_j
 
-A head's query copies (variable, one) and its key reads (slope, offset), so the score is a_j z + b_j, a dot product of two
-terms. A head that attends to itself reads its own key and value from `one` and the variable. Heads that need only
+A head's query copies (variable, one) and its key reads (slope, offset), so the score is a_j z + b_j, a dot product of
+two terms. A head that attends to itself reads its own key and value from `one` and the variable. Heads that need only
 what is already computed share a layer. Everything but the keys is an index: copying is exact.
 """
 
@@ -50,9 +50,7 @@ def network(parts: Sequence[Part], dtype: torch.dtype = torch.float64) -> Networ
     return Network(layers, tokens=["input"], features=features, variables=variables)
 
 
-def _layer(
-    wires: list[tuple[int, int, Head]], width: int, place: dict[str, int], dtype: torch.dtype
-) -> Attention:
+def _layer(wires: list[tuple[int, int, Head]], width: int, place: dict[str, int], dtype: torch.dtype) -> Attention:
     """Heads (source feature, target feature, head) side by side, each with its own memory tokens."""
     one, slope, offset, value = (place[name] for name in ("one", "slope", "offset", "value"))
     stored = [_memory(head) for *_, head in wires]
@@ -67,8 +65,13 @@ def _layer(
     key: Select | Sparse = Select([[slope, offset]] * len(wires), width)
     read: Select | Sparse = Select([[value]] * len(wires), width)
     if any(own):
-        keys = [[[1.0, h.slopes[0]], [1.0, h.offsets[0]]] if o else [[1.0, 0.0]] * 2 for (*_, h), o in zip(wires, own, strict=True)]
-        values = [[[1.0, h.lines[0], h.values[0]]] if o else [[1.0, 0.0, 0.0]] for (*_, h), o in zip(wires, own, strict=True)]
+        keys = [
+            [[1.0, h.slopes[0]], [1.0, h.offsets[0]]] if o else [[1.0, 0.0]] * 2
+            for (*_, h), o in zip(wires, own, strict=True)
+        ]
+        values = [
+            [[1.0, h.lines[0], h.values[0]]] if o else [[1.0, 0.0, 0.0]] for (*_, h), o in zip(wires, own, strict=True)
+        ]
         key = Sparse([[[slope, one], [offset, one]]] * len(wires), _tensor(keys, dtype), width)
         read = Sparse([[[value, source, one]] for source, *_ in wires], _tensor(values, dtype), width)
     return Attention(

@@ -83,7 +83,7 @@ def hinges(target: Expression, lo: float, hi: float, kinks: tuple[float, ...]) -
 
 
 def without_line(bent: Hinges) -> Hinges | None:
-    """The same function with its line folded into two gates at the first kink: more keys, but nothing large to cancel."""
+    """The same function with its line folded into two gates at the first kink: more keys, nothing large to cancel."""
     if not bent.slope or not bent.hinges:
         return None
     (place, side, jump), *rest = bent.hinges

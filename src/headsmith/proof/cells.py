@@ -10,7 +10,8 @@ and of the polynomial N_K - q Z_K = sum_k T_k y^k, and Z >= Z_0 exp(-|Z_1|/Z_0) 
 
     |phi - w - q(y)| <= (tail_N + tail_Z sum|q_k| + sum|T_k|) / (Z_0 exp(-|Z_1|/Z_0)).
 
-m, r, w and q itself may be anything: they steer, the proof holds for every choice. No complex numbers and no search for poles.
+m, r, w and q itself may be anything: they steer, the proof holds for every choice. No complex numbers, and no search
+for poles.
 """
 
 from __future__ import annotations

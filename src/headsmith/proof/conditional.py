@@ -92,11 +92,18 @@ def _seen(z: np.ndarray, values: np.ndarray, step: float, order: int) -> tuple[f
     """(the least |f'| or |f''| that would explain these samples, where)."""
     differences = np.abs(np.diff(values, order))
     k = int(differences.argmax())
-    noise = 16 * 2.0**-52 * 4 ** (order - 1) * (float(np.abs(values).max()) + float(differences[k]) / step * float(np.abs(z).max()))
+    noise = (
+        16
+        * 2.0**-52
+        * 4 ** (order - 1)
+        * (float(np.abs(values).max()) + float(differences[k]) / step * float(np.abs(z).max()))
+    )
     return max(0.0, float(differences[k]) - noise) / step**order, float(z[k])
 
 
-def _contradicted(steepest: tuple[float, float], sharpest: tuple[float, float], slope: float, curvature: float | None) -> None:
+def _contradicted(
+    steepest: tuple[float, float], sharpest: tuple[float, float], slope: float, curvature: float | None
+) -> None:
     """Refuse constants that the samples disprove, naming what all of them allow."""
     if steepest[0] > slope:
         raise Refusal(
@@ -105,6 +112,6 @@ def _contradicted(steepest: tuple[float, float], sharpest: tuple[float, float], 
         )
     if curvature is not None and sharpest[0] > curvature:
         raise Refusal(
-            f"the function bends with f'' = {number(sharpest[0], 6)} near {number(sharpest[1], 6)}, more than {curvature:g}; "
-            f"give at least {upper(sharpest[0], 3)}"
+            f"the function bends with f'' = {number(sharpest[0], 6)} near {number(sharpest[1], 6)}, "
+            f"more than {curvature:g}; give at least {upper(sharpest[0], 3)}"
         )

@@ -1,12 +1,13 @@
 """What floating point adds: the executed head against the exact one, for every input of a cell.
 
 Model of execution: scores by a two-term dot product in any order, fused or not; softmax with subtraction of the
-computed maximum, then a division; the weighted sum in any order. The value g + l z of a self key costs a rounding for the
-product, unless l is a power of two, and one for the sum, unless g is 0. Assumed: nearest rounding, exp within 2 ulp (4u), no TF32, no autocast.
+computed maximum, then a division; the weighted sum in any order. The value g + l z of a self key costs a rounding for
+the product, unless l is a power of two, and one for the sum, unless g is 0. Assumed: nearest rounding, exp within 2 ulp
+(4u), no TF32, no autocast.
 
 With executed weights proportional to p_j (1 + x_j), |x_j| <= alpha_j, the weighted mean moves by
-sum p_j x_j (v_j - phi) / (1 + sum p_j x_j), because sum p_j (v_j - phi) = 0, and |v_j - phi| <= sum_i p_i |v_j - v_i|: keys
-that agree with those around them cost nothing.
+sum p_j x_j (v_j - phi) / (1 + sum p_j x_j), because sum p_j (v_j - phi) = 0, and |v_j - phi| <= sum_i p_i |v_j - v_i|:
+keys that agree with those around them cost nothing.
 Sums are charged by the tree lemma: in any order of additions the error is at most (n-1) u A + tail for every choice of
 n big terms, A the sum of all |terms| and tail that of the small ones. So a head pays for the keys it looks at.
 """

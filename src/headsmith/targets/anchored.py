@@ -1,7 +1,7 @@
-"""ReLU networks over sequences from anchors, certified (softmax-universality, Thm F.2; heads/anchored.py has the weights).
+"""ReLU networks over sequences from anchors, certified (softmax-universality, Thm F.2; weights in heads/anchored.py).
 
-The printed bound (G.64) multiplies the first layer's error by the size of the second layer's keys and diverges. Range is
-1-Lipschitz, so the error of a unit is that of its own head plus that of its input, and
+The printed bound (G.64) multiplies the first layer's error by the size of the second layer's keys and diverges. Range
+is 1-Lipschitz, so the error of a unit is that of its own head plus that of its input, and
 
     |net - f|_i <= sum_k |outer_ik| (e_2 + n e_1)  +  rounding
 
@@ -10,6 +10,7 @@ with e_1 and e_2 the proved errors of the two heads as functions of one variable
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,7 @@ INNER = 21
 
 @dataclass(frozen=True, repr=False)
 class AnchoredPlan(NativePlan):
-    """`beta` is the sharpness of the second layer's anchors; `sizes` the anchors of each layer, `reach` their ranges."""
+    """`sizes` are the anchors of each layer, `reach` the largest |input| of each."""
 
     sizes: tuple[int, int]
     reach: tuple[float, float]
@@ -81,6 +82,9 @@ class AnchoredPlan(NativePlan):
         spread = np.abs(outer).sum(1).max()
         approximation = spread * (e2 + n * e1)
         sums = gamma(n + 1, fmt.unit) * n * (size + e1 + slip)
+        largest = float((np.abs(inner).sum((2, 3)) * radius + np.abs(bias)).max())
+        if largest + n * (e1 + slip) + sums > self.reach[1] or size + slip > self.reach[0]:
+            return math.inf, math.inf  # an input would leave the range that the tables were proved on
         rounding = spread * (r2 + n * slip + sums) + gamma(n * units + 2, fmt.unit) * spread * self.reach[1]
         return float(approximation) * (1 + 1e-12), float(rounding) * (1 + 1e-9)
 
@@ -123,21 +127,22 @@ def plan_anchored(
     n = len(inner)
     radius, spread = max(map(abs, domain)), float(np.abs(outer).sum(1).max())
     r = 1.001 * float((np.abs(inner).sum(3) * radius + np.abs(bias)[..., None] / n).max()) + 1e-300
-    b = 1.01 * float((np.abs(inner).sum((2, 3)) * radius + np.abs(bias)).max()) + eps
+    b = 1.01 * float((np.abs(inner).sum((2, 3)) * radius + np.abs(bias)).max())
     sharp = method == "printed"
-    share = 0.9 * eps / spread / (2.0 if sharp else 1.0)
+    share = 0.9 * eps / (spread + 1e-300) / (2.0 if sharp else 1.0)
+    b += 2 * min(share, 1e300) if sharp else eps
     sizes = (anchors_for(share / n, 2 * r, True) if sharp else INNER, anchors_for(share, b, sharp))
     if max(sizes) > LARGEST:
         raise Refusal(
-            f"{max(sizes)} anchors would be needed within {number(eps)}, more than {LARGEST}: method='auto' needs two keys a unit, "
-            f"and eps = {number(eps * max(sizes) / LARGEST * 1.01, 2)} can be had with anchors"
+            f"{max(sizes)} anchors would be needed within {number(eps)}, more than {LARGEST}: method='auto' needs "
+            f"two keys a unit, and eps = {number(eps * max(sizes) / LARGEST * 1.01, 2)} can be had with anchors"
         )
     plan = _plan(weights, domain, eps, dtype, method, sizes, (r, b), (0.0, 0.0))
     approximation, rounding = plan.bounds()
     if (approximation + rounding) * SLACK > eps:
         raise Refusal(
-            f"anchors within {number(eps)} in {dtype} cannot be certified: the bound is {upper(approximation + rounding)}; "
-            "method='auto' uses gates"
+            f"anchors within {number(eps)} in {dtype} cannot be certified: the bound is "
+            f"{upper(approximation + rounding)}; method='auto' uses gates"
         )
     return _plan(weights, domain, eps, dtype, method, sizes, (r, b), (approximation * SLACK, rounding * SLACK))
 

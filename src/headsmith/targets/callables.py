@@ -53,7 +53,11 @@ class CallablePlan(Plan):
             domain=self.domain,
             dtype=self.dtype,
             weights=fingerprint(built),
-            assumptions=(self.constant, f"the function is computed within {CALLABLE_ULPS} ulps of float64", *ASSUMPTIONS),
+            assumptions=(
+                self.constant,
+                f"the function is computed within {CALLABLE_ULPS} ulps of float64",
+                *ASSUMPTIONS,
+            ),
         )
         return CallableNetwork(built, self, certificate)
 

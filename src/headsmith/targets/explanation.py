@@ -70,6 +70,8 @@ def explain(net: FormulaNetwork, x: float) -> Explanation:
             source = int(layer.query.dense()[h, 0].argmax())
             target = int(layer.output.dense()[h, :, 0].argmax())
             readings.append(
-                Reading(i, h, names[source], names[target], tuple(keys), float(trace[f"blocks.{i}.attn.hook_z"][0, h, 0]))
+                Reading(
+                    i, h, names[source], names[target], tuple(keys), float(trace[f"blocks.{i}.attn.hook_z"][0, h, 0])
+                )
             )
     return Explanation(net.plan.target, x, value, float(net.certify(tensor)), tuple(readings))

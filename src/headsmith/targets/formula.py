@@ -1,7 +1,7 @@
 """A formula of one variable: "sin(3*x)" -> softmax attention that computes it, with a proof.
 
-The planner's order is exact -> gate -> analytic -> composition where kinks sit inside curved functions -> table -> gates for
-the kinks and a table for the rest -> refusal. What is promised has been proved when the plan is returned.
+The planner's order is exact -> gate -> analytic -> composition where kinks sit inside curved functions -> table -> gates
+for the kinks and a table for the rest -> refusal. What is promised has been proved when the plan is returned.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ class FormulaPlan(Plan):
         """The network, its certificate bound to the numbers it holds."""
         program = self.program or forge(self.expression, self.domain, self.eps, self.dtype, self.method)
         built = network(program.parts, getattr(torch, self.dtype))
-        certificate = certify(
-            program.proofs, program.error, self.target, self.domain, self.dtype, fingerprint(built)
-        )
+        certificate = certify(program.proofs, program.error, self.target, self.domain, self.dtype, fingerprint(built))
         return FormulaNetwork(built, self, certificate)
 
 
@@ -74,7 +72,7 @@ class FormulaNetwork(ScalarNetwork):
         return self.plan.expression
 
     def certify(self, x: Any) -> Tensor:
-        """|net(x) - f(x)| for these very inputs and outputs, in ball arithmetic and rounded up: no model of rounding."""
+        """|net(x) - f(x)| for these very inputs and outputs, in balls and rounded up: no model of rounding."""
         x = accept(x, self.dtype, torch.device("cpu"))
         y = self(x).detach().cpu().double().reshape(-1)
         points = zip(x.double().reshape(-1).tolist(), y.tolist(), strict=True)
@@ -109,7 +107,9 @@ def check_domain(x: Tensor, domain: Domain) -> None:
         )
 
 
-def plan_formula(target: str | Expression, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto") -> FormulaPlan:
+def plan_formula(
+    target: str | Expression, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto"
+) -> FormulaPlan:
     """The plan for a formula of one variable, or a Refusal that names what can be had."""
     expression = parse(target) if isinstance(target, str) else target
     eps, dtype, method = read_eps(eps), read_dtype(dtype), read_method(method, METHODS)
@@ -125,7 +125,19 @@ def plan_formula(target: str | Expression, *, eps: Any, domain: Any, dtype: Any 
     steps = float(printed_steps(expression, domain, eps))
     if method == "printed" and steps + 1 > LARGEST:
         return FormulaPlan(
-            str(expression), domain, eps, dtype, method, int(steps) + 1, 1, 1, math.nextafter(eps, 0), 0.0, steps + 1, expression, None
+            str(expression),
+            domain,
+            eps,
+            dtype,
+            method,
+            int(steps) + 1,
+            1,
+            1,
+            math.nextafter(eps, 0),
+            0.0,
+            steps + 1,
+            expression,
+            None,
         )
     try:
         program = forge(expression, domain, eps, dtype, method)
@@ -160,13 +172,14 @@ def refuse_misbehaviour(f: Expression, domain: Domain) -> None:
         raise Refusal(f"{f} has no value on [{number(a, 6)}, {number(b, 6)}]: choose a domain that leaves it out")
     if places.poles:
         raise Refusal(
-            f"{f} has a pole at {number(places.poles[0], 6)}, inside {interval(domain)}: choose a domain that leaves it out"
+            f"{f} has a pole at {number(places.poles[0], 6)}, inside {interval(domain)}: "
+            "choose a domain that leaves it out"
         )
     if places.jumps:
         at, size = max(places.jumps, key=lambda jump: abs(jump[1]))
         raise Refusal(
-            f"{f} jumps by {number(abs(size))} at {number(at, 6)}: no continuous head comes within {number(abs(size) / 2)} "
-            "there; compile the pieces on either side of it"
+            f"{f} jumps by {number(abs(size))} at {number(at, 6)}: no continuous head comes within "
+            f"{number(abs(size) / 2)} there; compile the pieces on either side of it"
         )
 
 

@@ -134,7 +134,7 @@ def smoother(z: np.ndarray, low: float, high: float, p: int, c: float) -> np.nda
     "E9 Thm F.2, (G.64)",
     printed="the bound contains |W_K^T W_Q|, at least p log p: it grows with p where it should fall",
     repair="Range is 1-Lipschitz: sum |eta| (e_2 + n e_1), e the errors of the heads",
-    where="heads/bumps.py",
+    where="heads/anchored.py",
 )
 def stability() -> Evidence:
     rng = np.random.default_rng(1)

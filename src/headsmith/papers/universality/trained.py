@@ -110,20 +110,25 @@ def double_score(
 
 
 def train(model: nn.Module, data: tuple[Tensor, ...], steps: int, seed: int, record: Run | None, name: str) -> float:
-    """Mean squared error on the held-out fifth after `steps` batches; continues or is read back from the record."""
-    x, y, x_test, y_test = data
+    """Mean squared error on the held-out fifth after `steps` batches, on a GPU if there is one.
+
+    On the CPU an interrupted run continues from its checkpoint; on a GPU, where it is short, it starts again.
+    """
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    x, y, x_test, y_test = (v.to(device) for v in data)
 
     def sample(generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        rows = torch.randint(len(x), (BATCH,), generator=generator)
+        rows = torch.randint(len(x), (BATCH,), generator=generator).to(device)
         return x[rows], y[rows]
 
     def score(trained: nn.Module) -> float:
         return float((trained(x_test) - y_test).square().mean())
 
     made = fit(
-        model, sample, steps=steps, rate=1e-3, schedule="constant", evaluate=score, notes=1, seed=seed,
-        record=record, name=name,
+        model.to(device), sample, steps=steps, rate=1e-3, schedule="constant", evaluate=score, notes=1, seed=seed,
+        record=record if device.type == "cpu" else None, name=name,
     )  # fmt: skip
+    model.cpu()
     return made.scores[-1]
 
 
