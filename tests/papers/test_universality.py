@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from headsmith.papers import errata, registry
-from headsmith.papers.universality import errata_clip, figure_2, figure_3, figure_4
+from headsmith.papers.universality import errata_clip, figure_2, figure_3, figure_4, truncation
 from headsmith.papers.universality.trained import Double, Single, clipped, regression, slope
 from headsmith.views.universality import heatmaps, sequence, sweeps
+from headsmith.views.universality import truncation as draw_truncation
 
 PAPER = "softmax-universality"
 OWN = [entry for entry in errata.errata.entries if entry.show.__module__ == errata_clip.__name__]
@@ -24,7 +25,9 @@ def test_the_fatal_ones_are_there():
     assert all(label in items for label in ("E1", "E4", "E5", "B2", "B4", "B8", "N3", "N4", "N5"))
 
 
-@pytest.mark.parametrize("module", [figure_2, figure_3, figure_4], ids=lambda m: m.__name__.rpartition(".")[2])
+@pytest.mark.parametrize(
+    "module", [truncation, figure_2, figure_3, figure_4], ids=lambda m: m.__name__.rpartition(".")[2]
+)
 def test_self_checks(module):
     assert module.self_check()
 
@@ -34,6 +37,14 @@ def test_constructed_error_halves_where_the_mean_square_quarters():
     small, large = (figure_2.constructed(p, 50, 1, z) for p in (60, 120))
     assert small["printed sup"] / large["printed sup"] == pytest.approx(2, rel=0.02)
     assert small["repaired"] / large["repaired"] == pytest.approx(4, rel=0.1)
+
+
+def test_truncation_verdicts():
+    """Thm 3.4 has its slopes; Thm 3.9 fails as printed and holds repaired."""
+    m = truncation.measure(truncation.PRESETS["smoke"])
+    verdicts = [claim.verdict(m) for claim in truncation.CLAIMS]
+    assert verdicts == ["holds", "holds", "fails", "holds", "holds", "holds"]
+    assert len(draw_truncation(m).axes) == 2
 
 
 def test_models_append_tokens_and_read_the_first():
@@ -63,5 +74,5 @@ def test_pictures_are_drawn_from_plain_numbers():
 
 
 def test_registered():
-    for item in ("figure-2", "figure-3", "figure-4"):
+    for item in ("truncation", "figure-2", "figure-3", "figure-4"):
         assert set(registry.registry.find(f"{PAPER}/{item}").presets) == {"smoke", "full"}

@@ -157,7 +157,15 @@ def test_the_plan_is_the_certificate(mixed):
     assert np.isfinite(plan.printed_anchors) and plan.printed_anchors > 1e5
 
 
-def test_the_network_exports_and_explains_itself(mixed):
+def test_an_explanation_adds_up_to_the_output(mixed):
+    told = mixed.explain(0.5, -0.25)
+    total = sum(weight * value for _, weight, value in told.tokens)
+    assert total == pytest.approx(float(mixed(0.5, -0.25)), abs=1e-12) and told.value == float(mixed(0.5, -0.25))
+    assert told.point == {"x": 0.5, "y": -0.25} and "token" in str(told)
+    assert [w for _, w, _ in told.tokens] == sorted((w for _, w, _ in told.tokens), reverse=True)
+
+
+def test_the_network_is_readable_and_has_textbook_matrices(mixed):
     assert mixed.network.features[:3] == ("x", "y", "one")
     x = mixed.encode(torch.tensor([0.5], dtype=torch.float64), torch.tensor([0.25], dtype=torch.float64))
     pattern = mixed.network.trace(x)["blocks.1.attn.hook_pattern"]

@@ -77,7 +77,7 @@ def test_anchors_keep_the_direct_bound(method, eps, dtype, tmp_path):
 
 def test_sharp_anchors_need_many_more():
     w = weights(2)
-    tuned, sharp = (hs.plan(Relu(*w), domain=(-1, 1), eps=1.5, method=m) for m in ("anchors", "printed"))
+    tuned, sharp = (hs.plan(Relu(*w), domain=(-1, 1), eps=3.0, method=m) for m in ("anchors", "printed"))
     assert sharp.sizes[1] > 4 * tuned.sizes[1]
     with pytest.raises(hs.Refusal, match="anchors would be needed"):
         hs.plan(Relu(*w), domain=(-1, 1), eps=1e-4, method="anchors")

@@ -124,7 +124,7 @@ def refuse_edges(expressions: Sequence[Expression], names: Sequence[str], box: B
 
 
 def printed_cells(expressions: Sequence[Expression], names: Sequence[str], box: Box, eps: float) -> float:
-    """g^N with omega_f(B/g) <= eps/2 (Lemma 3.11), the slopes of f taken from samples."""
+    """g^N with omega_f(B/g) <= eps/2 (softmax-universality, Lemma 3.11), the slopes of f taken from samples."""
     nodes = [np.linspace(lo, hi, 9) for lo, hi in box]
     grid = evaluator(expressions, names)(*np.meshgrid(*nodes, indexing="ij"))
     rise = sum(float(np.abs(np.diff(grid, axis=k + 1)).max()) * 8 for k in range(len(box)))

@@ -1,4 +1,4 @@
-"""A network of ReLU units over whole sequences as two attention layers (Thm I.2, repaired).
+"""A network of ReLU units over whole sequences as two attention layers (softmax-universality, Thm I.2, repaired).
 
     f_i(X) = sum_k outer_ik relu(s_ik),    s_ik = sum_j inner_ikj . x_j + bias_ik
 
@@ -75,7 +75,7 @@ def native_network(
 
 
 def printed_unit(sums: np.ndarray, signs: np.ndarray, beta: float) -> np.ndarray:
-    """The third layer of Thm I.2 as printed, for one unit: sums (..., n), signs (n,) of +1 and -1.
+    """The third layer of softmax-universality Thm I.2 as printed, for one unit: sums (..., n), signs (n,) of +1 and -1.
 
     Head 1 has C = diag(sign = +1), head 2 C = diag(sign = -1); D is 0 on the diagonal and -1 off it; the null
     token scores 0.

@@ -17,6 +17,7 @@ EXPERIMENTS: tuple[str, ...] = (
     "emulation.table_1",
     "emulation.tables_2_3",
     "emulation.table_4",
+    "universality.truncation",
     "universality.figure_2",
     "universality.sequence_bumps",
     "universality.figure_3",

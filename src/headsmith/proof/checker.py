@@ -7,7 +7,7 @@ Taylor cells (hints, bisected where they do not suffice), rounding theorem and c
 (a, b, g, l) is phi(z) = sum_j p_j (g_j + l_j z), p = softmax(a_j z + b_j).
 """
 
-# fmt: off  (kept short, to be read in one sitting)
+# fmt: off
 import json
 import math
 import struct
@@ -25,22 +25,15 @@ from safetensors import deserialize
 K, LENGTH, real = 12, 20, float.fromhex  # degree; terms that are carried (a removable 0/0 uses some up)
 NODES, COSINE = [math.cos((2 * i + 1) * math.pi / 768) for i in range(384)], math.cos(K * math.pi / 767.9)
 DTYPES = {"F64": ("float64", "d", 2.0**-53, 2.0**-1022), "F32": ("float32", "f", 2.0**-24, 2.0**-126)}
-
-
 class Verdict(NamedTuple):
     status: int  # 0 proved, 1 altered or false, 2 cannot be repeated
     reason: str
     bound: float | None = None
-
-
 class Rejected(Exception):
     """(status, reason) of a file that is not proved."""
-
-
 def need(condition: Any, reason: str, status: int = 1) -> None:
     if not condition:
         raise Rejected(status, reason)
-
 
 def check(path: Any) -> Verdict:
     """Prove a file again; a bad one is a verdict, not an exception."""
@@ -54,8 +47,6 @@ def check(path: Any) -> Verdict:
         return Verdict(1, f"the file is malformed ({type(error).__name__}: {error})")
     finally:
         ctx.prec, ctx.cap = before
-
-
 def read(data: bytes) -> Verdict:
     tensors = dict(deserialize(data))
     text = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["headsmith"]
@@ -73,14 +64,10 @@ def read(data: bytes) -> Verdict:
     numbers = {n: struct.unpack(f"<{math.prod(t['shape'])}{code}", bytes(t["data"])) for n, t in tensors.items()}
     return prove(manifest["target"], proof, *wires(manifest["network"], numbers), unit, tiny)
 
-
 def prove(target: Any, proof: Any, heads: Any, bias: Any, out: str, u: float, tiny: float) -> Verdict:
     """Every part by cells, errors carried from part to part, the formula put together from the parts' targets."""
-    (a_said, r_said, bound), done, into = (
-        (real(proof[k]) for k in ("approximation", "rounding", "bound")),
-        set[str](),
-        dict[str, int](),
-    )
+    a_said, r_said, bound = (real(proof[k]) for k in ("approximation", "rounding", "bound"))
+    done, into = set[str](), dict[str, int]()
     state: dict[str, Any] = {proof["proof"][0]["input"]: (0.0, 0.0, [real(x) for x in proof["domain"]], ["var", "x"])}
     for part in proof["proof"]:
         source, name, tree, own = part["input"], part["output"], part["target"], real(part["bias"])
@@ -109,7 +96,6 @@ def prove(target: Any, proof: Any, heads: Any, bias: Any, out: str, u: float, ti
     need(a <= a_said and r <= r_said and a_said + r_said <= bound, f"false: {a:.3e} + {r:.3e} is what can be proved")
     return Verdict(0, "proved again from the stored weights", bound)
 
-
 def wires(network: Any, numbers: Any) -> tuple[dict[tuple[str, str], Any], dict[str, float], str]:
     """({(input, output): heads}, {variable: bias}, what is read): only lift, residual attention, read are accepted."""
     names, (lift, *levels, last) = network["features"], network["layers"]
@@ -123,30 +109,14 @@ def wires(network: Any, numbers: Any) -> tuple[dict[tuple[str, str], Any], dict[
         h, targets = len(sources), [row.index(0) for row in layer["output"]["index"]]
         seen, mask = layer["visible"], layer["memory_mask"] or [[1] * count] * h
         own, plain = [s == "self" for s in ([seen] * h if isinstance(seen, str) else seen)], "self" not in seen
-        index = {
-            "query": [[s, 1] for s in sources],
-            "output": [[-1] * t + [0] + [-1] * (n - 1 - t) for t in targets],
-            "key": [[n - 3, n - 2] if plain else [[n - 3, 1], [n - 2, 1]]] * h,
-            "value": [[n - 1] if plain else [[n - 1, s, 1]] for s in sources],
-        }
-        usual = {
-            k: {
-                "kind": "select" if plain or k in ("query", "output") else "sparse",
-                "features": 1 if k == "output" else n,
-                "index": index[k],
-            }
-            for k in index
-        }
-        usual |= {
-            "kind": "attention",
-            "name": name,
-            "weights": "softmax",
-            "scale": (1.0).hex(),
-            "residual": True,
-            "visible": ["none", "self"][own[0]] if len(set(own)) == 1 else [["none", "self"][o] for o in own],
-            "memory": [h, count, n] if count else None,
-            "memory_mask": layer["memory_mask"],
-        }
+        index = {"query": [[s, 1] for s in sources], "output": [[-1] * t + [0] + [-1] * (n - 1 - t) for t in targets],
+                 "key": [[n - 3, n - 2] if plain else [[n - 3, 1], [n - 2, 1]]] * h,
+                 "value": [[n - 1] if plain else [[n - 1, s, 1]] for s in sources]}
+        usual = {k: {"kind": "select" if plain or k in ("query", "output") else "sparse",
+                     "features": 1 if k == "output" else n, "index": index[k]} for k in index}
+        usual |= {"kind": "attention", "name": name, "weights": "softmax", "scale": (1.0).hex(), "residual": True,
+                  "visible": ["none", "self"][own[0]] if len(set(own)) == 1 else [["none", "self"][o] for o in own],
+                  "memory": [h, count, n] if count else None, "memory_mask": layer["memory_mask"]}
         need(layer == usual and all(1 < t < n - 3 for t in targets), "the network is wired oddly")
         need(all(written.get(s, depth) < depth for s in sources), "a head reads what is not yet written")
         memory, keys, values = (numbers.get(f"{name}.{x}") for x in ("memory", "key.coefficient", "value.coefficient"))
@@ -163,8 +133,6 @@ def wires(network: Any, numbers: Any) -> tuple[dict[tuple[str, str], Any], dict[
     usual = {**lift, "name": "read", "map": {"kind": "select", "features": n, "index": [end]}, "bias": None}
     need(last == usual, "the network is wired oddly")
     return found, dict(zip(names, bias, strict=True)), names[end]
-
-
 def series_of(keys: Any, c: float, h: float) -> tuple[list[arb], arb]:
     """phi = w + N/Z on [c-h, c+h] as a polynomial in y = (z-c)/h, and a bound of the rest: any m, w, top, q will do."""
     scores = [k[0] * c + k[1] for k in keys]
@@ -181,8 +149,6 @@ def series_of(keys: Any, c: float, h: float) -> tuple[list[arb], arb]:
     q = [*(arb_series(N[: K + 1], K + 1) / arb_series(Z, K + 1)).coeffs(), *[arb(0)] * K][: K + 1]
     left = total((arb_poly(N[: K + 1]) - arb_poly(q) * arb_poly(Z)).coeffs())  # Z >= Z0 exp(-|Z1|/Z0) is Jensen's
     return [q[0] + w, *q[1:]], (tail_n + tail_z * total(q) + left) / Z[0] * (abs(Z[1]) / Z[0]).exp()
-
-
 def cell_error(heads: Any, bias: float, tree: Any, roots: Any, ends: Any, goal: Any, deep: int = 16) -> Any:
     """(sup |heads - f|, inf f, sup f, sup |f'|) over [a, b]; bisected where one cell does not meet the goal."""
     (c, h), series = middle(*ends), [series_of(keys, *middle(*ends)) for keys in heads]
@@ -201,7 +167,6 @@ def cell_error(heads: Any, bias: float, tree: Any, roots: Any, ends: Any, goal: 
     x, y = (cell_error(heads, bias, tree, roots, half, goal, deep - 1) for half in ((ends[0], c), (c, ends[1])))
     return max(x[0], y[0]), min(x[1], y[1]), max(x[2], y[2]), max(x[3], y[3])
 
-
 def branches(tree: Any, roots: list[float], c: float, h: float) -> list[tuple[list[arb], arb, arb]]:
     """(coefficients, remainder, slope ball) in y = (z-c)/h, for every branch that f may be on in [c-h, c+h]."""
     found = list[Any]()
@@ -216,8 +181,6 @@ def branches(tree: Any, roots: list[float], c: float, h: float) -> list[tuple[li
     hull = hull if hull.is_finite() else arb(0, math.inf)  # which will be bisected
     flat = [([arb(hull.mid())] + [arb(0)] * K, arb(hull.rad()), arb(math.inf))]
     return min([*found, (up(hull.rad()), len(found), flat)])[2]
-
-
 def follow(tree: Any, x: list[Any]) -> list[list[Any]]:
     """The tree on these lanes (wide: over the cell, point: at c, root: at a 0/0), for each choice of open branches."""
     found, waiting = [], [dict[str, bool]()]
@@ -229,8 +192,6 @@ def follow(tree: Any, x: list[Any]) -> list[list[Any]]:
             waiting += [{**choices, fork.args[0]: True}, {**choices, fork.args[0]: False}]
         need(len(found) + len(waiting) <= 64, "too many branches meet in one cell", 2)
     return found
-
-
 def value(tree: Any, x: list[Any], choices: dict[str, bool]) -> list[Any]:
     op, *args = tree
     if op == "var":
@@ -254,57 +215,33 @@ def value(tree: Any, x: list[Any], choices: dict[str, bool]) -> list[Any]:
         m = next((k for k in range(LENGTH) if not kids[1][2][k].is_zero()), 0)
         if m and all(kids[0][2][k].is_zero() for k in range(m)):  # coefficients of u/(z-r) are means of shifted ones
             at_root = kids[1][1][0].is_zero()
-            kids = [
-                [arb_series(list(u)[m:], u.prec - m) if i != 1 or at_root else u for i, u in enumerate(k)] for k in kids
-            ]
+            kids = [[arb_series(list(u)[m:], u.prec - m) if i != 1 or at_root else u for i, u in enumerate(k)]
+                    for k in kids]
     return [OPERATIONS[op](*lane) for lane in zip(*kids, strict=True)]
-
-
 def power(u: Any, v: Any) -> Any:
     """u^v; in one ball u is read as max(u, 0), so that a root can be enclosed where it starts."""
     if not isinstance(u, arb) or u > 0:
         return (v * u.log()).exp()
     return arb(0).union((v * arb(up(u)).log()).exp()) if v > 0 and up(u) > 0 else arb(math.nan)
-
-
 ONE, TWO = ["num", "1"], ["num", "2"]
 OPERATIONS: dict[str, Any] = {
-    "neg": neg,
-    "+": add,
-    "-": sub,
-    "*": mul,
-    "/": truediv,
-    "^": power,
+    "neg": neg, "+": add, "-": sub, "*": mul, "/": truediv, "^": power,
     "sqrt": lambda u: power(u, arb(0.5)) if isinstance(u, arb) else u.sqrt(),
-    **{name: methodcaller(name) for name in ("exp", "log", "sin", "cos", "tan", "erf")},
-}
+    **{name: methodcaller(name) for name in ("exp", "log", "sin", "cos", "tan", "erf")}}
 RULES: dict[str, Any] = {
-    "abs": lambda u: ["max", u, ["neg", u]],
-    "relu": lambda u: ["max", u, ["num", "0"]],
-    "clip": lambda u, a, b: ["min", ["max", u, a], b],
-    "silu": lambda u: ["*", u, ["sigmoid", u]],
+    "abs": lambda u: ["max", u, ["neg", u]], "relu": lambda u: ["max", u, ["num", "0"]],
+    "clip": lambda u, a, b: ["min", ["max", u, a], b], "silu": lambda u: ["*", u, ["sigmoid", u]],
     "softplus": lambda u: ["log", ["+", ONE, ["exp", u]]],
     "tanh": lambda u: ["-", ONE, ["/", TWO, ["+", ["exp", ["*", TWO, u]], ONE]]],
     "sigmoid": lambda u: ["/", ONE, ["+", ONE, ["exp", ["neg", u]]]],
     "gelu": lambda u: ["*", ["/", u, TWO], ["+", ONE, ["erf", ["/", u, ["sqrt", TWO]]]]],
-    "gelu_tanh": lambda u: [
-        "*",
-        u,
-        [
-            "sigmoid",
-            ["*", ["sqrt", ["/", ["num", "8"], ["pi"]]], ["+", u, ["*", ["num", "0.044715"], ["^", u, ["num", "3"]]]]],
-        ],
-    ],
-}
-
-
+    "gelu_tanh": lambda u: ["*", u, ["sigmoid", ["*", ["sqrt", ["/", ["num", "8"], ["pi"]]],
+                            ["+", u, ["*", ["num", "0.044715"], ["^", u, ["num", "3"]]]]]]]}
 def sum_slip(heads: Any, bias: float, a: float, b: float, u: float, tiny: float) -> float:
     """Rounding of bias + heads over [a, b]: each head by the theorem, then the additions in any order."""
     errors, sizes = zip(*(slip(keys, a, b, u, tiny) for keys in heads), strict=True)
     adds = len(heads) - 1 + (bias != 0)
     return (sum(errors) + adds * u / (1 - adds * u) * (abs(bias) + sum(sizes) + sum(errors))) * (1 + 1e-9)
-
-
 def slip(keys: Any, a: float, b: float, u: float, tiny: float) -> tuple[float, float]:
     """(|executed - phi|, |phi|) on [a, b]: weights, normalisation, weighted sum, the value of a key that is itself."""
     (c, h), far, s = middle(a, b), max(abs(a), abs(b)), [arb(k[0]) * (a + (b - a) / 2) + k[1] for k in keys]
@@ -322,70 +259,41 @@ def slip(keys: Any, a: float, b: float, u: float, tiny: float) -> tuple[float, f
     if not moved < 0.5:
         return math.inf, 0.0
     size = [abs(k[2]) + abs(k[3]) * far for k in keys]
-    gap = [
-        sum(
-            q * up(abs(arb(k[2]) - j[2] + (arb(k[3]) - j[3]) * c) + abs(arb(k[3]) - j[3]) * h)
-            for q, j in zip(p, keys, strict=True)
-        )
-        for k in keys
-    ]
+    gap = [sum(q * up(abs(arb(k[2]) - j[2] + (arb(k[3]) - j[3]) * c) + abs(arb(k[3]) - j[3]) * h)
+               for q, j in zip(p, keys, strict=True)) for k in keys]
     weights = (sum(map(math.prod, zip(p, alpha, gap, strict=True))) + 2 * flush * max(size)) / (1 - moved)
     share = [x * (1 + y) / (1 - moved) for x, y in zip(p, alpha, strict=True)]
     normal = (t + 2.0001 * u) / (1 - t) if (t := any_order(share, u)) < 0.5 else 1e300
     parts = [x * y * (1 + normal) for x, y in zip(share, size, strict=True)]
     added = any_order(parts, u) + u * sum(parts) + 2 * (n * tiny + flush) * max(1.0, *size)
-    itself = (
-        1.0002
-        * u
-        * sum(
-            x * ((math.frexp(k[3])[0] not in (0.5, -0.5)) + (k[2] != 0))
-            for x, k in zip(parts, keys, strict=True)
-            if k[3] != 0
-        )
-    )
+    itself = 1.0002 * u * sum(x * ((math.frexp(k[3])[0] not in (0.5, -0.5)) + (k[2] != 0))
+                              for x, k in zip(parts, keys, strict=True) if k[3] != 0)
     most = max(x for x, q in zip(size, p, strict=True) if q > 1e-30) + 1e-25 * max(size)
     return (weights + normal * sum(parts) + added + itself) * (1 + 1e-9), most
-
-
 def any_order(x: list[float], u: float) -> float:
     """|computed - exact sum|, any bracketing: min over n of (n-1) u A + (the sum of all but the n largest)."""
     x, whole = sorted(x, reverse=True), math.fsum(x)
     return min(k * u * whole + math.fsum(x[k + 1 :]) for k in range(len(x))) * (1 + 3 * len(x) * u + 1e-12)
-
-
 def middle(a: float, b: float) -> tuple[float, float]:
     c = a + (b - a) / 2
     return c, math.nextafter(max(b - c, c - a), math.inf)
-
-
 def first(lane: Any) -> arb:
     return lane if isinstance(lane, arb) else lane[0]
-
-
 def up(x: Any) -> float:
     top = float(arb(x).upper())
     return math.inf if math.isnan(top) else math.nextafter(top, math.inf)
-
-
 def total(balls: list[arb]) -> arb:
     return sum((abs(x) for x in balls), arb(0))
-
-
 def canonical(obj: Any) -> str:
     return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
 def substitute(tree: Any, inner: Any) -> Any:
     op, *args = tree
     return inner if op == "var" else tree if op == "num" else [op, *(substitute(arg, inner) for arg in args)]
-
-
 def terms(tree: Any, sign: int = 1) -> list[str]:
     """The summands with their signs, sorted: trees with the same list are the same sum."""
     if tree[0] in ("+", "-"):
         return sorted(terms(tree[1], sign) + terms(tree[2], sign if tree[0] == "+" else -sign))
     return terms(tree[1], -sign) if tree[0] == "neg" else [canonical([sign, tree])]
-
 
 if __name__ == "__main__":
     verdict = check(sys.argv[1])

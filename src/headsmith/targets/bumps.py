@@ -1,4 +1,6 @@
-"""Sequence maps the paper's way: a bump on each of g^(dn) cells, then attention picks one (Thm 3.14, Cor 3.15).
+"""Sequence maps the paper's way: a bump on each of g^(dn) cells, then attention picks one.
+
+softmax-universality, Thm 3.14 and Cor 3.15; the weights are in heads/bumps.py.
 
 The repaired network has a sup-norm theorem: with e_R the error of the sums R, L the Lipschitz constant of f in the
 largest entry,

@@ -1,6 +1,6 @@
 """A formula of one variable: "sin(3*x)" -> softmax attention that computes it, with a proof.
 
-The planner's order is exact -> gate -> analytic -> composition where kinks sit inside curved functions -> table -> gates
+The planner's order: exact -> gate -> analytic -> composition where kinks sit inside curved functions -> table -> gates
 for the kinks and a table for the rest -> refusal. What is promised has been proved when the plan is returned.
 """
 

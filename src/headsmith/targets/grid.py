@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
@@ -39,7 +40,7 @@ from headsmith.proof.certificate import SLACK
 from headsmith.proof.rounding import FORMATS
 from headsmith.proof.tensor import TensorHead, TensorProof, prove_tensor
 from headsmith.proof.tensor_rounding import prove_tensor_rounding
-from headsmith.records.shown import number
+from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
 from headsmith.targets.formula import check_domain
 
@@ -92,6 +93,27 @@ class GridPlan(Plan):
         )
 
 
+@dataclass(frozen=True, repr=False)
+class GridExplanation(Shown):
+    """One point: the tokens (their place on each axis, weight, first value), the largest weight first."""
+
+    formula: str
+    point: dict[str, float]
+    value: Any
+    error: float
+    tokens: tuple[tuple[tuple[int, ...], float, float], ...]
+
+    def title(self) -> str:
+        at = ", ".join(f"{name} = {x:.6g}" for name, x in self.point.items())
+        return f"{self.formula} at {at}: {self.value}, off by at most {upper(self.error)}"
+
+    def rows(self) -> list[tuple[str, str]]:
+        shown = [
+            (f"token {place}", f"{number(weight)} x {number(value, 4)}") for place, weight, value in self.tokens[:6]
+        ]
+        return [*shown, ("other tokens", number(sum(weight for _, weight, _ in self.tokens[6:]), 2))]
+
+
 class GridNetwork(Compiled):
     """net(x, y), or net(x=..., y=...), within the certificate's bound of the formula; variables in sorted order.
 
@@ -137,6 +159,22 @@ class GridNetwork(Compiled):
             for x, row in zip(points, rows, strict=True)
         ]
         return torch.tensor(bounds, dtype=torch.float64).reshape(out.shape)
+
+    def explain(self, *point: float, **named: float) -> GridExplanation:
+        """Which tokens of the grid the head reads at a point, and what they contribute."""
+        inputs = self.inputs(point, named)
+        value = self(*inputs)
+        pattern = self.network.trace(self.encode(*inputs))["blocks.1.attn.hook_pattern"].reshape(-1)
+        head = stored_head(self.network, len(self.plan.names))
+        places = list(product(*(range(len(axis)) for axis in head.axes)))
+        rows = zip(places, pattern.tolist(), head.values.reshape(len(places), -1)[:, 0].tolist(), strict=True)
+        return GridExplanation(
+            self.plan.target,
+            dict(zip(self.plan.names, (float(x) for x in inputs), strict=True)),
+            value.tolist(),
+            float(self.certify(*inputs).max()),
+            tuple(sorted(rows, key=lambda row: -row[1])),
+        )
 
     def reprove(self) -> BoxCertificate:
         """The proof once more, from nothing but the stored numbers and the formulas."""

@@ -18,7 +18,10 @@ from headsmith.refusal import Refusal
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """X -> A X B for X (features, tokens): A acts on features, B mixes tokens. B may have any sign (Lemma I.1, repaired)."""
+    """X -> A X B for X (features, tokens): A acts on features, B mixes tokens. B may have any sign.
+
+    softmax-universality, Lemma I.1, repaired.
+    """
 
     A: Any
     B: Any
@@ -26,7 +29,9 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class SequenceMap:
-    """X -> f(X), X (tokens, features) -> (tokens, features): a continuous map of whole sequences (Thm 3.14).
+    """X -> f(X), X (tokens, features) -> (tokens, features): a continuous map of whole sequences.
+
+    softmax-universality, Thm 3.14.
 
     f is a formula for each output number, in the variables x1, x2, ... that count the inputs token by token, or a
     callable on tensors (..., tokens, features), which needs `lipschitz`: |f(X) - f(Y)| <= L max|X - Y| entrywise.
@@ -42,7 +47,9 @@ class SequenceMap:
 
 @dataclass(frozen=True, eq=False)
 class ReluNetwork:
-    """f_i(X) = sum_k outer[i, k] relu(sum_j inner[i, k, j] . x_j + bias[i, k]), one number for each token i (Thm I.2).
+    """f_i(X) = sum_k outer[i, k] relu(sum_j inner[i, k, j] . x_j + bias[i, k]), one number a token.
+
+    softmax-universality, Thm I.2 and Thm F.2.
 
     inner (tokens, units, tokens, features), outer and bias (tokens, units); X (tokens, features).
     """

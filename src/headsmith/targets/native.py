@@ -1,4 +1,4 @@
-"""ReLU networks over sequences as two attention layers, certified (Thm I.2, repaired; heads/native.py has the weights).
+"""ReLU networks over sequences as two attention layers, certified (softmax-universality, Thm I.2, repaired).
 
     |net - f|_i <= sum_k |outer_ik| kappa/beta  +  rounding
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from headsmith.views.style import PALETTE, figure
 
-__all__ = ["heatmaps", "sequence", "sweeps"]
+__all__ = ["heatmaps", "sequence", "sweeps", "truncation"]
 
 AXES = {"p": "tokens p", "width": "width of the range |b - a|", "heads": "heads H"}
 
@@ -78,6 +78,31 @@ def heatmaps(measured: Mapping[str, Any]) -> Figure:
             ax.set_title(f"{kind}, |b - a| = {width:g}: {100 * share:.0f} % on the ends", fontsize=9)
             ax.set_xlabel("query token")
             ax.set_ylabel("key")
+    return fig
+
+
+def truncation(measured: Mapping[str, Any]) -> Figure:
+    """Thm 3.9 with four heads on six tokens over z, and the sup error over H."""
+    fig, (left, right) = figure(1, 2, width=5.6, height=4.2)
+    colors = {"printed": PALETTE[1], "repaired sentinels": PALETTE[4], "telescoping": PALETTE[2]}
+    left.plot(measured["z"], measured["exact"], color=PALETTE[6], linewidth=1, label="Range")
+    for name, curve in measured["curves"].items():
+        left.plot(measured["z"], curve, color=colors[name], label=name, linewidth=1.4)
+    left.set_xlabel("z = w . x + t")
+    left.set_title("four heads on six tokens")
+    left.legend(loc="upper left")
+    sizes, found = measured["sizes"]["heads"], measured["sweeps"]
+    right.set_xscale("log")
+    right.set_yscale("log")
+    right.plot(sizes, measured["bounds"], ":", color=PALETTE[6], label="printed bound")
+    for key, name in (("printed", "printed"), ("heads", "repaired sentinels"), ("telescoping", "telescoping")):
+        right.plot(sizes, found[key], "o-", color=colors[name], label=name)
+    right.set_xticks(sizes, [f"{size:g}" for size in sizes])
+    right.minorticks_off()
+    right.set_xlabel("heads H")
+    right.set_ylabel("sup error")
+    right.set_title("Thm 3.9: printed, repaired, ours")
+    right.legend(loc="lower left")
     return fig
 
 
