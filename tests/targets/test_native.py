@@ -63,7 +63,7 @@ def test_files_and_refusals(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "eps", "dtype"), [("anchors", 0.2, "float64"), ("printed", 1.5, "float64"), ("anchors", 0.5, "float32")]
+    ("method", "eps", "dtype"), [("anchors", 0.2, "float64"), ("printed", 3.0, "float64"), ("anchors", 0.5, "float32")]
 )
 def test_anchors_keep_the_direct_bound(method, eps, dtype, tmp_path):
     w = weights(2)

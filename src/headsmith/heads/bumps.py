@@ -1,7 +1,7 @@
 """The paper's sequence networks with every weight written out: bumps on a grid of cells, then attention that picks one.
 
-softmax-universality, Lemmas 3.11, 3.12, 3.13, Thm 3.14, Cor 3.15. X has entries in [mid - B, mid + B]; g cells an axis; s = g (X_ti - v_ti)/B in
-the cell with centre v.
+softmax-universality, Lemmas 3.11, 3.12, 3.13, Thm 3.14, Cor 3.15. X has entries in [mid - B, mid + B]; g cells an
+axis; s = g (X_ti - v_ti)/B in the cell with centre v.
 
     layer 1   R_v = sum over entries of Range_[0,1] of a rising and of a falling ramp in s      2 d heads a cell
     layer 2   softmax over cells of beta2 R R', values f(v); all queries find the same cell     averaged over them

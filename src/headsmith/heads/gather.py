@@ -1,7 +1,8 @@
 """Sequences through one tensor-grid head: gather the tokens, compute every output, let each read its own.
 
 Gathering is exact: head j shows every token only token j, so its weight is 1 and its value is copied bit for bit
-(softmax-universality, Lemma I.1 with a column of B that is a unit vector, by visibility instead of by logarithms of zero).
+(softmax-universality, Lemma I.1 with a column of B that is a unit vector, by
+visibility instead of by logarithms of zero).
 """
 
 from __future__ import annotations

@@ -22,6 +22,9 @@ class BoxCertificate(Certificate):
         if self.least:
             point = ", ".join(number(x, 6) for x in self.witness)
             rows.insert(3, ("attained", f"at least {number(self.least)} near ({point})"))
+        cells = sum(part["cells"] for part in self.proof if isinstance(part.get("cells"), int))
+        if cells:
+            rows.insert(-1, ("proof", f"{cells} product {'cell' if cells == 1 else 'cells'} in ball arithmetic"))
         return rows
 
     def record(self) -> dict[str, Any]:

@@ -166,7 +166,6 @@ def cell_error(heads: Any, bias: float, tree: Any, roots: Any, ends: Any, goal: 
         return worst, low, high, steepest
     x, y = (cell_error(heads, bias, tree, roots, half, goal, deep - 1) for half in ((ends[0], c), (c, ends[1])))
     return max(x[0], y[0]), min(x[1], y[1]), max(x[2], y[2]), max(x[3], y[3])
-
 def branches(tree: Any, roots: list[float], c: float, h: float) -> list[tuple[list[arb], arb, arb]]:
     """(coefficients, remainder, slope ball) in y = (z-c)/h, for every branch that f may be on in [c-h, c+h]."""
     found = list[Any]()
@@ -179,7 +178,7 @@ def branches(tree: Any, roots: list[float], c: float, h: float) -> list[tuple[li
                 found.append((max(up(r) for _, r, _ in jets), len(found), jets))
     hull = reduce(arb.union, (ball for (ball,) in follow(tree, [arb(c, h)])))
     hull = hull if hull.is_finite() else arb(0, math.inf)  # which will be bisected
-    flat = [([arb(hull.mid())] + [arb(0)] * K, arb(hull.rad()), arb(math.inf))]
+    flat = [([arb(hull.mid()), *[arb(0)] * K], arb(hull.rad()), arb(math.inf))]
     return min([*found, (up(hull.rad()), len(found), flat)])[2]
 def follow(tree: Any, x: list[Any]) -> list[list[Any]]:
     """The tree on these lanes (wide: over the cell, point: at c, root: at a 0/0), for each choice of open branches."""

@@ -1,4 +1,6 @@
-"""A continuous map of sequences, X (tokens, features) -> (tokens, features), by attention (softmax-universality, Thm 3.14).
+"""A continuous map of sequences, X (tokens, features) -> (tokens, features), by attention.
+
+softmax-universality, Thm 3.14 and Cor 3.15, and a shorter way.
 
 *auto*: one layer gathers all tokens into each of them, a bit-exact copy (every head looks at one token, so its
 weight is 1), and one head on a tensor grid computes all outputs at once from values that share its keys; each token

@@ -2,7 +2,7 @@
 
 Thm 3.4 errs like |b - a|/p, and does so exactly, since b is no anchor. Thm 3.9 claims |b - a|/((n - 2) H) and loses the
 truncation altogether: outside [a, b] its outermost sentinels return 0. With a and b in them the slopes come out, and
-heads that telescope need a twelfth of the anchors for the same error.
+heads that telescope need an eighth of the anchors for the same error.
 
 (softmax-universality Thm 3.4, Thm 3.9.)
 """
