@@ -239,8 +239,8 @@ RULES: dict[str, Any] = {
 def sum_slip(heads: Any, bias: float, a: float, b: float, u: float, tiny: float) -> float:
     """Rounding of bias + heads over [a, b]: each head by the theorem, then the additions in any order."""
     errors, sizes = zip(*(slip(keys, a, b, u, tiny) for keys in heads), strict=True)
-    adds = len(heads) - 1 + (bias != 0)
-    return (sum(errors) + adds * u / (1 - adds * u) * (abs(bias) + sum(sizes) + sum(errors))) * (1 + 1e-9)
+    own, adds = sum(errors), len(heads) - 1 + (bias != 0)
+    return own if own == math.inf else (own + adds * u / (1 - adds * u) * (abs(bias) + sum(sizes) + own)) * (1 + 1e-9)
 def slip(keys: Any, a: float, b: float, u: float, tiny: float) -> tuple[float, float]:
     """(|executed - phi|, |phi|) on [a, b]: weights, normalisation, weighted sum, the value of a key that is itself."""
     (c, h), far, s = middle(a, b), max(abs(a), abs(b)), [arb(k[0]) * (a + (b - a) / 2) + k[1] for k in keys]
