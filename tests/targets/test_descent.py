@@ -131,5 +131,22 @@ def test_batches_and_files(data, tmp_path):
     net = hs.compile(descent("squared", 2, rate), domain=DOMAIN, eps=1e-6)
     both = net(np.stack([X, X[::-1]]), np.stack([y, y[::-1]]))
     assert torch.allclose(both[0], both[1], atol=1e-13) and both.shape == (2, 4)
-    again = hs.load(net.save(tmp_path / "descent.safetensors"))
-    assert torch.equal(again(X, y), net(X, y)) and again.certificate == net.certificate
+    for made in (net, hs.compile(descent("squared", 2, rate), domain=DOMAIN, eps=1e-6, method="gate")):
+        again = hs.load(made.save(tmp_path / "descent.safetensors"))
+        assert torch.equal(again(X, y), made(X, y)) and again.certificate == made.certificate
+        assert again.certify(X, y) == pytest.approx(made.certify(X, y), rel=0.1)
+
+
+@pytest.mark.parametrize("dtype, eps", [("float64", 1e-4), ("float32", 2e-3)])
+@pytest.mark.parametrize("method", ["auto", "gate"])
+def test_the_worst_case_is_inside_the_certificate(dtype, eps, method):
+    """All samples alike, at the end of the range of x, residuals sweeping the table: nothing averages out."""
+    net = hs.compile(descent("squared", 1, 0.2), domain=DOMAIN, eps=eps, dtype=dtype, method=method)
+    r = torch.linspace(-2.74, 2.74, 301, dtype=torch.float64).to(net.dtype).clamp(-2.739999, 2.739999)
+    X = torch.zeros(301, 16, 4, dtype=net.dtype)
+    X[..., 0] = 3.0
+    found = net(X, r.unsqueeze(-1).expand(301, 16)).double()
+    exact = torch.zeros(301, 4, dtype=torch.float64)
+    exact[:, 0] = 0.2 * 3.0 * r.double()
+    error = float((found - exact).abs().max())
+    assert 0.1 * net.certificate.approximation <= error <= net.certificate.bound <= eps

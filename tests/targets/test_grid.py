@@ -109,7 +109,7 @@ def test_a_file_brings_everything_back(mixed, tmp_path):
     assert torch.equal(back(x, y), mixed(x, y))
     assert back.certificate.record() == mixed.certificate.record()
     assert back.reprove().bound == pytest.approx(mixed.certificate.bound, rel=1e-9)
-    assert "x in [-1, 1]" in str(back.plan) and "certified" in str(back) and "product cells" in str(back.certificate)
+    assert "x in [-1, 1]" in str(back.plan) and "certified" in str(back) and "product cell" in str(back.certificate)
 
 
 def test_changed_weights_make_the_certificate_stale_and_the_proof_larger(mixed, tmp_path):

@@ -244,5 +244,5 @@ class _Run:
         if found.bound < self.best.bound:
             self.best, self.weights = found, weights
         near = self.best.bound <= AIM * self.eps * float(np.abs(self.weights).max())
-        hopeless = loop > MOST // 5 and math.isinf(self.best.bound)
+        hopeless = loop > MOST // 2 and math.isinf(self.best.bound)
         self.done = near or hopeless or self._idle >= PATIENCE

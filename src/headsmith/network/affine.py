@@ -51,9 +51,7 @@ class Affine(Layer):
                 f"not {tuple(self.bias.shape)}."
             )
         if map.heads is not None and self.source is not None and map.heads != len(self.source):
-            raise Refusal(
-                f"{map.heads} maps for {len(self.source)} output tokens: give one map, or one per token."
-            )
+            raise Refusal(f"{map.heads} maps for {len(self.source)} output tokens: give one map, or one per token.")
 
     @property
     def count(self) -> int | None:

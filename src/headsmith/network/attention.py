@@ -84,15 +84,11 @@ class Attention(Layer):
         if self.query.rows != self.key.rows:
             raise Refusal(f"queries of {self.query.rows} numbers cannot meet keys of {self.key.rows}.")
         if self.value.rows != self.output.features:
-            raise Refusal(
-                f"the output map reads {self.output.features} numbers, a value has {self.value.rows}."
-            )
+            raise Refusal(f"the output map reads {self.output.features} numbers, a value has {self.value.rows}.")
         if self.residual and self.output.rows != self.query.features:
             raise Refusal(f"residual attention must write the {self.query.features} features that it reads.")
         if self.weights not in WEIGHTS:
-            raise Refusal(
-                f"no attention weights are called {self.weights!r}; there are {', '.join(WEIGHTS)}."
-            )
+            raise Refusal(f"no attention weights are called {self.weights!r}; there are {', '.join(WEIGHTS)}.")
         if not math.isfinite(self.scale):
             raise Refusal(f"the scale of an attention layer must be a number, not {self.scale}.")
         if self.memory is not None and (
@@ -126,9 +122,7 @@ class Attention(Layer):
             return table
         patterns = (visible,) if isinstance(visible, str) else tuple(visible)
         if len(patterns) not in (1, self.heads):
-            raise Refusal(
-                f"{len(patterns)} visibility patterns for {self.heads} heads: give one, or one per head."
-            )
+            raise Refusal(f"{len(patterns)} visibility patterns for {self.heads} heads: give one, or one per head.")
         self.register_buffer("band", bands(patterns), persistent=False)
         kinds = set(patterns)
         self.reach = "none" if kinds == {"none"} else "self" if kinds <= {"none", "self"} else "band"
@@ -272,12 +266,8 @@ class Attention(Layer):
     def flops(self, tokens: int, width: int) -> int:
         """Maps on data tokens, scores, weights (4 operations a key), weighted sum, output, residual."""
         reads = 2 if self.reach != "none" else 0
-        maps = (
-            self.query.flops() + (self.key.flops() + self.value.flops()) * (reads > 0) + self.output.flops()
-        )
-        keys = {"none": 0, "self": self.heads}.get(self.reach, self.heads * tokens) + sum(
-            self._memory_counts()
-        )
+        maps = self.query.flops() + (self.key.flops() + self.value.flops()) * (reads > 0) + self.output.flops()
+        keys = {"none": 0, "self": self.heads}.get(self.reach, self.heads * tokens) + sum(self._memory_counts())
         each = 2 * self.query.rows + 4 + 2 * self.value.rows + (self.scale != 1.0)
         return tokens * (maps + keys * each + (self.heads * self.value.rows if self.residual else 0))
 
@@ -313,9 +303,7 @@ class Attention(Layer):
         }
 
     def summary(self) -> str:
-        visible = (
-            self.visible if isinstance(self.visible, str) else "table" if self.reach == "table" else "mixed"
-        )
+        visible = self.visible if isinstance(self.visible, str) else "table" if self.reach == "table" else "mixed"
         memory = f", {len(self.memory_names())} memory" if self.memory is not None else ""
         tail = ", residual" if self.residual else ""
         plural = "s" if self.heads > 1 else ""

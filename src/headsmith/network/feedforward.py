@@ -52,9 +52,7 @@ class FeedForward(Layer):
                 "a feed-forward layer needs two maps without heads, the second reading all rows of the first."
             )
         if residual and down.rows != up.features:
-            raise Refusal(
-                f"a residual feed-forward layer must write the {up.features} features that it reads."
-            )
+            raise Refusal(f"a residual feed-forward layer must write the {up.features} features that it reads.")
         self.up, self.down, self.up_bias, self.down_bias = up, down, frozen(up_bias), frozen(down_bias)
         self.activation, self.residual = activation, residual
         for bias, rows in ((self.up_bias, up.rows), (self.down_bias, down.rows)):

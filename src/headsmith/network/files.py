@@ -70,9 +70,7 @@ class _Shelf:
         if tensor is None:
             raise Refusal(f"the network file lacks the tensor {name!r}.")
         if shape is not None and list(tensor.shape) != shape:
-            raise Refusal(
-                f"the tensor {name!r} has shape {list(tensor.shape)}, but the network needs {shape}."
-            )
+            raise Refusal(f"the tensor {name!r} has shape {list(tensor.shape)}, but the network needs {shape}.")
         return tensor
 
 
@@ -81,12 +79,8 @@ def from_config(config: Config, tensors: Mapping[str, Tensor]) -> Network:
     shelf = _Shelf(tensors)
     try:
         if config["format"] != 1:
-            raise Refusal(
-                f"network format {config['format']!r} is not known here; this version reads format 1."
-            )
-        layers = {
-            layer["name"]: _LAYERS[layer["kind"]](layer, layer["name"], shelf) for layer in config["layers"]
-        }
+            raise Refusal(f"network format {config['format']!r} is not known here; this version reads format 1.")
+        layers = {layer["name"]: _LAYERS[layer["kind"]](layer, layer["name"], shelf) for layer in config["layers"]}
         if len(layers) != len(config["layers"]):
             raise Refusal("the network file names two layers alike.")
         variables = {

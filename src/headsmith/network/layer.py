@@ -8,6 +8,7 @@ was called with. The silent tap hands them straight back, so an unobserved netwo
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -57,24 +58,24 @@ class Tap:
 SILENT = Tap()
 
 
-class Layer(nn.Module):
+class Layer(nn.Module, ABC):
     """(batch..., tokens, width_in) -> (batch..., tokens_out(tokens), width_out)."""
 
     kind: str
     hook_names: tuple[str, ...] = ()
 
-    def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
-        raise NotImplementedError
+    @abstractmethod
+    def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor: ...
 
     @property
+    @abstractmethod
     def width_in(self) -> int | None:
         """Features read; None = any."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def width_out(self) -> int | None:
         """Features written; None = as many as come in."""
-        raise NotImplementedError
 
     def tokens_out(self, tokens: int) -> int:
         return tokens
@@ -83,31 +84,31 @@ class Layer(nn.Module):
         """Which of the tokens that come out are padding."""
         return padding
 
+    @abstractmethod
     def dense(self, tokens: int) -> list[Layer]:
         """Layers with textbook matrices that compute the same on sequences of `tokens` tokens."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rotated(self, before: Tensor | None, after: Tensor | None) -> Layer:
         """The same layer, its input stream written as x before and its output stream as y after."""
-        raise NotImplementedError
 
-    def flops(self, tokens: int, width: int) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def flops(self, tokens: int, width: int) -> int: ...
 
+    @abstractmethod
     def dense_parameters(self, tokens: int, width: int) -> int:
         """Numbers in the textbook form: every matrix written out."""
-        raise NotImplementedError
 
     def unusual(self) -> str | None:
         """Why a stock transformer has no such layer, if it has none."""
         return None
 
-    def config(self) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def config(self) -> dict[str, Any]: ...
 
+    @abstractmethod
     def summary(self) -> str:
         """One line for the printed network."""
-        raise NotImplementedError
 
 
 def size(tensor: Tensor | None) -> int:

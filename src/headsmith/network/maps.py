@@ -18,6 +18,7 @@ makes one map per head. Three ways to use a map, for x (..., tokens, features):
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,7 +48,7 @@ def heads_last(z: Tensor) -> Tensor:
     return z[0] if z.shape[0] == 1 else z.movedim(0, -2).flatten(-2)
 
 
-class Map(nn.Module):
+class Map(nn.Module, ABC):
     """A linear map x -> W x on the last axis; `heads` is None for one map, else how many there are."""
 
     kind: str
@@ -59,16 +60,16 @@ class Map(nn.Module):
         y = self.flat(x)
         return y if self.heads is None else heads_first(y, self.heads)
 
+    @abstractmethod
     def flat(self, x: Tensor) -> Tensor:
         """All rows of all heads in one axis: (..., features) -> (..., heads*rows)."""
-        raise NotImplementedError
 
-    def each(self, x: Tensor) -> Tensor:
-        raise NotImplementedError
+    @abstractmethod
+    def each(self, x: Tensor) -> Tensor: ...
 
+    @abstractmethod
     def dense(self) -> Tensor:
         """The textbook matrix, (rows, features) or (heads, rows, features)."""
-        raise NotImplementedError
 
     def onto(self, base: Tensor | None, x: Tensor) -> Tensor:
         weight = self.dense()
@@ -82,12 +83,12 @@ class Map(nn.Module):
         weight = self.dense() if before is None else self.dense().to(before) @ before
         return Dense(weight if after is None else after.mT @ weight.to(after))
 
+    @abstractmethod
     def flops(self) -> int:
         """Multiplications and additions for one token."""
-        raise NotImplementedError
 
-    def config(self) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def config(self) -> dict[str, Any]: ...
 
     def extra_repr(self) -> str:
         many = "" if self.heads is None else f"{self.heads} x "
@@ -135,9 +136,7 @@ class Select(Map):
         for head, places in zip(index, targets, strict=True):
             for i, place in enumerate(places):
                 if not 0 <= place < rows or head[place] >= 0:
-                    raise Refusal(
-                        f"a head cannot write to row {place}: rows are 0..{rows - 1}, each once a head."
-                    )
+                    raise Refusal(f"a head cannot write to row {place}: rows are 0..{rows - 1}, each once a head.")
                 head[place] = i
         return cls(index, features=max(map(len, targets)))
 
@@ -266,15 +265,8 @@ def _index(index: Indices, features: int, least: int, dims: tuple[int, int]) -> 
         table = torch.as_tensor(index).detach().cpu()
     except (TypeError, ValueError) as error:
         raise Refusal(f"the index of a map must be a rectangular list of integers ({error}).") from None
-    if (
-        table.dim() not in dims
-        or table.numel() == 0
-        or table.is_floating_point()
-        or table.dtype == torch.bool
-    ):
-        raise Refusal(
-            f"the index of a map must be a table of integers with {dims[0]} axes, or {dims[1]} with heads."
-        )
+    if table.dim() not in dims or table.numel() == 0 or table.is_floating_point() or table.dtype == torch.bool:
+        raise Refusal(f"the index of a map must be a table of integers with {dims[0]} axes, or {dims[1]} with heads.")
     if int(table.min()) < least or int(table.max()) >= features:
         raise Refusal(f"the index of a map must lie in {least}..{features - 1}, the features it can read.")
     return table.to(torch.long, copy=True)

@@ -98,9 +98,7 @@ class Network(nn.Module):
     def _run(self, x: Tensor, padding: Tensor | None, tap: Tap) -> Tensor:
         width = self._list()[0].width_in
         if x.dim() < 2 or (width is not None and x.shape[-1] != width):
-            raise Refusal(
-                f"the network reads (batch..., tokens, {width or 'features'}), not {tuple(x.shape)}."
-            )
+            raise Refusal(f"the network reads (batch..., tokens, {width or 'features'}), not {tuple(x.shape)}.")
         if padding is not None and padding.shape != x.shape[:-1]:
             raise Refusal(f"padding must have shape {tuple(x.shape[:-1])}, one bool a token.")
         for i, layer in enumerate(self._list()):
@@ -196,9 +194,7 @@ class Network(nn.Module):
         """
         affine = [i for i, layer in enumerate(self._list()) if isinstance(layer, Affine)]
         if len(affine) < 2:
-            raise Refusal(
-                "only a network with a first and a last affine layer has a hidden stream to rotate."
-            )
+            raise Refusal("only a network with a first and a last affine layer has a hidden stream to rotate.")
         layers: dict[str, Layer] = {}
         before: Tensor | None = None
         for i, (name, layer) in enumerate(self._named()):
@@ -212,9 +208,7 @@ class Network(nn.Module):
             before = after
         return self._remade(layers, [f"direction.{i}" for i in range(len(self.features))], {})
 
-    def _remade(
-        self, layers: dict[str, Layer], features: Sequence[str], variables: dict[str, Any]
-    ) -> Network:
+    def _remade(self, layers: dict[str, Layer], features: Sequence[str], variables: dict[str, Any]) -> Network:
         new = Network(layers, tokens=self.inputs, features=features, variables=variables)
         device = next((p.device for p in self.parameters()), torch.device("cpu"))
         return new.to(device=device, dtype=self.dtype)
@@ -257,7 +251,5 @@ def _place(at: int | str, names: list[str]) -> int:
             raise Refusal(f"a variable is placed at {at!r}, which is none of {', '.join(names)}.")
         return names.index(at)
     if not 0 <= at < len(names):
-        raise Refusal(
-            f"a variable is placed at number {at}, but there are only {len(names)}: {', '.join(names)}."
-        )
+        raise Refusal(f"a variable is placed at number {at}, but there are only {len(names)}: {', '.join(names)}.")
     return at

@@ -25,9 +25,7 @@ def bands(patterns: tuple[str, ...]) -> Tensor:
     """(2, heads, 1, 1): the lowest and the highest i - j that each head sees."""
     for pattern in patterns:
         if pattern not in BANDS:
-            raise Refusal(
-                f"no visibility is called {pattern!r}; there are {', '.join(BANDS)} and boolean tables."
-            )
+            raise Refusal(f"no visibility is called {pattern!r}; there are {', '.join(BANDS)} and boolean tables.")
     return torch.tensor([BANDS[p] for p in patterns]).T.reshape(2, -1, 1, 1)
 
 

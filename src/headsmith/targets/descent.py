@@ -44,7 +44,16 @@ from headsmith.proof.statement import Head
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 from headsmith.targets.kinds import Descent
-from headsmith.targets.residual import Ranges, RuleTable, Short, prove_heads, read_ranges, rule_layer, tabulate
+from headsmith.targets.residual import (
+    Ranges,
+    RuleTable,
+    Short,
+    prove_heads,
+    read_ranges,
+    rule_layer,
+    stored_heads,
+    tabulate,
+)
 from headsmith.targets.rule import check_ranges, check_residual, check_samples
 
 METHODS = ("auto", "gate", "printed")
@@ -322,14 +331,16 @@ def _planned(
 
 
 def load_descent(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> DescentNetwork:
-    """The network of a file; its plan is made again, and its certificate must be about the stored numbers."""
+    """The network of a file; its table is proved again from the stored numbers."""
     certificate = Certificate.from_record(manifest["certificate"])
-    given = dict(manifest["descent"])
+    given, method = dict(manifest["descent"]), manifest["method"]
     task = Descent(**given | {name: float.fromhex(given[name]) for name in ("rate", "l2")})
-    ranges = {name: float.fromhex(size) for name, size in manifest["ranges"].items()}
-    plan = plan_descent(
-        task, eps=float.fromhex(manifest["eps"]), domain=ranges, dtype=certificate.dtype, method=manifest["method"]
-    )
-    net = DescentNetwork(from_config(manifest["network"], tensors), plan, certificate)
+    ranges = Ranges(**{name: float.fromhex(size) for name, size in manifest["ranges"].items()})
+    built = from_config(manifest["network"], tensors)
+    heads = stored_heads(built.layers["rule"])  # type: ignore[arg-type]
+    table = prove_heads(SLOPES[task.loss], heads, ranges, task.features + 2, certificate.dtype, method)
+    parts = (certificate.approximation, certificate.rounding)
+    plan = _planned(task, table, ranges, float.fromhex(manifest["eps"]), certificate.dtype, method, *parts)
+    net = DescentNetwork(built, plan, certificate)
     assert net.certificate is certificate  # raises StaleCertificate if a tensor was altered
     return net

@@ -24,7 +24,7 @@ from headsmith.functions import Expression, parse
 from headsmith.heads.exact import exact_terms
 from headsmith.heads.identity import identity
 from headsmith.heads.printed import printed_part
-from headsmith.network import Copies, Map
+from headsmith.network import Attention, Copies, Map, Sparse
 from headsmith.proof.certificate import SLACK
 from headsmith.proof.composition import Error, Proved, propagate, prove_part
 from headsmith.proof.rounding import FORMATS, gamma
@@ -146,6 +146,16 @@ def rule_layer(head: Head, query: Map, key: Map, value: Map, output: Map, dtype:
     return Copies(query, key, value, output, slopes, offsets, levels, residual)
 
 
+def stored_heads(rule: Copies | Attention) -> list[Head]:
+    """The heads of a rule layer, from the numbers it holds: a table, or gates against a null key."""
+    if isinstance(rule, Copies):
+        grid = (rule.slopes, rule.offsets, rule.levels)
+        return [Head.table(*(part[0].double().numpy() for part in grid))]
+    assert isinstance(rule.key, Sparse) and isinstance(rule.value, Sparse)
+    pairs = zip(rule.key.coefficient.double()[:, 0, 0], rule.value.coefficient.double()[:, 0, 0], strict=True)
+    return [Head.table([float(slope), 0.0], [0.0, 0.0], [float(value), 0.0]) for slope, value in pairs]
+
+
 def suppression(head: Head, residual: float, samples: int, leak: float) -> float:
     """C so that, in one softmax over all samples, at most `leak` of the weight leaves the block of the query.
 
@@ -166,6 +176,7 @@ __all__ = [
     "prove_heads",
     "read_ranges",
     "rule_layer",
+    "stored_heads",
     "suppression",
     "tabulate",
 ]

@@ -5,6 +5,8 @@
 Paper (tokens are columns): column (i, j) of Linear(Z) is [2 L_j x_i; 2 L_j y_i; f(L_j) x_i; -L_j^2; C e_i], query c is
  [w; -1; 0; 1; e_c].  Here: feature j of copy (i, j) is slope_j (x_i, y_i), offset_j and level_j x_i.
 
+With f = loss' these are the gradients of all samples (Cor 3.1.1).
+
     method  auto      the block layer: every sample a softmax of its own, O(n P)
             dense     one softmax over all n (P + 1) keys, C keeps the samples apart, O(n^2 P): the paper's layer
             printed   the paper's layer with its staircase table, and its C
@@ -40,8 +42,10 @@ from headsmith.targets.residual import (
     RuleTable,
     Short,
     as_formula,
+    prove_heads,
     read_ranges,
     rule_layer,
+    stored_heads,
     suppression,
     tabulate,
 )
@@ -282,13 +286,23 @@ def check_residual(x: Tensor, y: Tensor, w: Tensor, ranges: Ranges) -> None:
 
 
 def load_rule(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> RuleNetwork:
-    """The rule of a file; its plan is proved again, and its certificate must be about the stored numbers."""
+    """The rule of a file; its table is proved again from the stored numbers."""
     certificate = Certificate.from_record(manifest["certificate"])
-    ranges = {name: float.fromhex(size) for name, size in manifest["ranges"].items()}
-    rule = ResidualRule(Expression.from_tree(manifest["f"]), manifest["features"], manifest["samples"])
-    plan = plan_rule(
-        rule, eps=float.fromhex(manifest["eps"]), domain=ranges, dtype=certificate.dtype, method=manifest["method"]
-    )
-    net = RuleNetwork(from_config(manifest["network"], tensors), plan, certificate)
+    ranges = Ranges(**{name: float.fromhex(size) for name, size in manifest["ranges"].items()})
+    f, eps, method = Expression.from_tree(manifest["f"]), float.fromhex(manifest["eps"]), manifest["method"]
+    rule = ResidualRule(f, manifest["features"], manifest["samples"])
+    built = from_config(manifest["network"], tensors)
+    head = _stored(built, rule) if method != "auto" else stored_heads(built.layers["rule"])[0]  # type: ignore[arg-type]
+    table = prove_heads(f, [head], ranges, rule.features, certificate.dtype, method)
+    net = RuleNetwork(built, _planned(rule, f, table, ranges, eps, certificate.dtype, method), certificate)
     assert net.certificate is certificate  # raises StaleCertificate if a tensor was altered
     return net
+
+
+def _stored(network: Network, rule: ResidualRule) -> Head:
+    """The table that the copies of the first sample hold, in the layout of `dense`."""
+    linear, d = network.layers["linear"], rule.features
+    assert isinstance(linear, Affine) and isinstance(linear.map, Dense) and linear.bias is not None
+    count = len(linear.bias) // rule.samples
+    weight, bias = linear.map.weight[:count].double().numpy(), linear.bias[:count].double().numpy()
+    return Head.table(weight[:, 0, 0], bias[:, 2 * d + 1], weight[:, d + 1, 2 * d + 1])
