@@ -87,6 +87,23 @@ def test_wrong_calls_are_refused(mixed, call):
         call(mixed)
 
 
+@pytest.mark.parametrize("f", ["sin(x)/x + y", "x*(1 - cos(y))/y^2", "(x + 2)^y", "max(x + y, -5)"])
+def test_removable_points_powers_and_kinks_outside_of_the_box(f):
+    net = hs.compile(f, domain=UNIT, eps=1e-3)
+    assert measured(net, f) <= net.certificate.bound <= 1e-3
+
+
+def test_variables_may_be_named_that_the_formula_does_not_use():
+    net = hs.compile("x^2", domain={"x": (-1, 1), "y": (0, 9)}, eps=1e-3)
+    assert net.plan.names == ("x", "y") and abs(float(net(0.5, 7.0)) - 0.25) <= 1e-3
+    assert float(hs.compile("abs(x)", domain={"x": (-1, 1)}, eps=1e-6)(-0.5)) == pytest.approx(0.5, abs=1e-6)
+
+
+def test_shapes_that_do_not_broadcast_are_refused(mixed):
+    with pytest.raises(hs.Refusal, match="broadcast"):
+        mixed(torch.zeros(2), torch.zeros(3))
+
+
 def test_inputs_outside_of_their_own_interval_are_refused():
     net = hs.compile("x*y", domain={"x": (-1, 1), "y": (0, 3)}, eps=1e-3)
     net(0.0, 2.5)

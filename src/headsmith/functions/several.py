@@ -14,9 +14,9 @@ from flint import arb, arb_series
 
 from headsmith.functions import series
 from headsmith.functions.balls import Unresolved
-from headsmith.functions.enclosures import OPERATIONS, leaf, raised
+from headsmith.functions.enclosures import OPERATIONS, leaf, quotient, raised
 from headsmith.functions.expression import Expression
-from headsmith.functions.jets import PAIRS, PLAIN
+from headsmith.functions.jets import PAIRS, PLAIN, branches, removable_in
 
 
 def at_point(f: Expression, names: Sequence[str], point: Sequence[float]) -> arb:
@@ -40,6 +40,10 @@ def on_grid(f: Expression, points: dict[str, list[arb]]) -> list[arb]:
             return lifted[node.text]
         if node.op in ("num", "pi", "e"):
             return np.array(leaf(node), dtype=object).reshape([1] * len(names))
+        if node.op == "/" and len(node.variables) == 1:
+            name = node.variables[0]
+            over = np.frompyfunc(lambda u, v, x: quotient(node, u, v, {name: x}), 3, 1)
+            return np.asarray(over(*kids, lifted[name]), dtype=object)
         if node.op == "/":
             return kids[0] / kids[1]
         operation = (lambda u, v: raised(node, u, v)) if node.op == "^" else OPERATIONS[node.op]
@@ -60,7 +64,7 @@ def pure_series(f: Expression, starts: dict[str, Any]) -> Any:
             return leaf(node)
         plain = not any(isinstance(kid, arb_series) for kid in kids)
         if op == "/":
-            return kids[0] / series.nonzero(kids[1]) if isinstance(kids[1], arb_series) else kids[0] / _nonzero(kids[1])
+            return _over(node, kids[0], kids[1], starts)
         if op == "^":
             return _raised(node, *kids)
         if op in PAIRS:
@@ -83,10 +87,21 @@ def pure_series(f: Expression, starts: dict[str, Any]) -> Any:
         raise Unresolved(str(error)) from error
 
 
-def _nonzero(v: arb) -> arb:
-    if v.contains(0):
-        raise Unresolved("a divisor may vanish here")
-    return v
+def _over(node: Expression, u: Any, v: Any, starts: dict[str, Any]) -> Any:
+    """u/v; where v may vanish and the quotient has one variable, through its removable point."""
+    if not (v[0] if isinstance(v, arb_series) else v).contains(0):
+        return u / v
+    if len(node.variables) == 1:
+        start = starts[node.variables[0]]
+        if not isinstance(start, arb_series):
+            return quotient(node, u, v, {node.variables[0]: start})
+        ball = start[0]
+        root = removable_in(node, float(ball.lower()), float(ball.upper()))
+        if root is not None:
+            found = branches(node, ball.union(arb(root)), float(ball.mid()), start[1], root)
+            if len(found) == 1:
+                return found[0][0]
+    raise Unresolved("a divisor may vanish here")
 
 
 def _raised(node: Expression, u: Any, v: Any) -> Any:

@@ -136,9 +136,9 @@ def _attention(config: Config, name: str, shelf: _Shelf) -> Layer:
 
 
 def _copies(config: Config, name: str, shelf: _Shelf) -> Layer:
-    maps = [_map(config[part], f"{name}.{part}", shelf) for part in ("query", "key", "value", "output")]
-    grid = [shelf.take(f"{name}.{part}", config["grid"]) for part in ("slopes", "offsets", "levels")]
-    return Copies(*maps, *grid, residual=_flag(config["residual"]))
+    query, key, value, output = (_map(config[m], f"{name}.{m}", shelf) for m in ("query", "key", "value", "output"))
+    slopes, offsets, levels = (shelf.take(f"{name}.{t}", config["grid"]) for t in ("slopes", "offsets", "levels"))
+    return Copies(query, key, value, output, slopes, offsets, levels, residual=_flag(config["residual"]))
 
 
 def _tokens(config: Config, name: str, shelf: _Shelf) -> Layer:

@@ -33,6 +33,7 @@ from flint import arb, arb_mat, arb_series, ctx
 from numpy.typing import NDArray
 
 from headsmith.functions import Expression, Unresolved, precision
+from headsmith.functions.jets import SPARE
 from headsmith.functions.several import on_grid, pure_series
 from headsmith.proof.approximation import Unprovable, cell
 from headsmith.proof.cells import up
@@ -111,7 +112,7 @@ def prove_tensor(
     least, witness = 0.0, tuple(lo for lo, _ in box)
     heap: list[tuple[float, int, int]] = []  # -bound, cell, how finely sampled
     held = []
-    with precision(128, proof.degree + 3):
+    with precision(128, proof.degree + 3 + SPARE):
         for edges, _ in cells:
             samples, slack = proof.samples(edges)
             held.append((samples, slack))
@@ -136,7 +137,7 @@ def interpolate(
     for degree in DEGREES:
         each = (degree + 1) ** len(box)
         proof = Interpolation(head, targets, tuple(names), degree, goal)
-        with precision(128, degree + 3):
+        with precision(128, degree + 3 + SPARE):
             try:
                 cells = proof.cells(tuple((float(lo), float(hi)) for lo, hi in box), fewest // each)
             except Unprovable as error:

@@ -7,7 +7,7 @@ load(path) -> Compiled
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ def plan(
         if options:
             raise Refusal(f"a formula takes no {', '.join(options)}: its constants are found from the formula itself")
         expression = parse(target) if isinstance(target, str) else target
+        domain = single(domain, expression.variables)
         several = len(expression.variables) > 1 or isinstance(domain, Mapping)
         planner: Callable[..., Plan] = plan_grid if several else plan_formula
         return planner(expression, eps=eps, domain=domain, dtype=dtype, method=method)
@@ -69,6 +70,11 @@ def plan(
     if callable(target):
         return plan_callable(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
     raise Refusal(f"a target is a formula such as 'sin(3*x)' or a function of one tensor, not {type(target).__name__}")
+
+
+def single(domain: Any, names: Sequence[str]) -> Any:
+    """{"x": (-1, 1)} for a formula of x alone is the interval itself."""
+    return domain[names[0]] if isinstance(domain, Mapping) and len(names) == 1 and set(domain) == set(names) else domain
 
 
 def compile(target: Any, **request: Any) -> Compiled:

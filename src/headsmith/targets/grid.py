@@ -140,6 +140,11 @@ class GridNetwork(Compiled):
         accepted = [accept(value, self.dtype, device) for value in values]
         for value, interval in zip(accepted, self.plan.box, strict=True):
             check_domain(value, interval)
+        try:
+            torch.broadcast_shapes(*(value.shape for value in accepted))
+        except RuntimeError:
+            shapes = ", ".join(str(tuple(value.shape)) for value in accepted)
+            raise Refusal(f"the inputs have shapes {shapes}, which do not broadcast together") from None
         return accepted
 
     def forward(self, *point: Any, **named: Any) -> Tensor:
@@ -211,7 +216,10 @@ def plan_grid(
     eps, dtype, _ = read_eps(eps), read_dtype(dtype), read_method(method, ("auto",))
     title = "[" + ", ".join(map(str, expressions)) + "]" if vector else str(expressions[0])
     if names is None:
-        names = sorted({name for f in expressions for name in f.variables})
+        names = sorted(
+            {name for f in expressions for name in f.variables}
+            | (set(domain) if isinstance(domain, Mapping) else set())
+        )
     box = read_box(domain, names, dtype, title)
     if len(names) > VARIABLES:
         raise too_many(title, expressions, names, box, eps)

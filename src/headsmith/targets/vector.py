@@ -188,6 +188,8 @@ def plan_vector(
         raise Refusal("a list of targets holds formulas only, such as ['sin(x)', 'x^2']")
     expressions = [parse(t) if isinstance(t, str) else t for t in target]
     names = sorted({name for f in expressions for name in f.variables})
+    if len(names) == 1 and isinstance(domain, Mapping) and set(domain) == set(names):
+        domain = domain[names[0]]
     if len(names) > 1 or isinstance(domain, Mapping):
         return plan_grid(expressions, eps=eps, domain=domain, dtype=dtype, method=method)
     read_method(method, METHODS)
