@@ -8,6 +8,7 @@ load(path) -> Compiled
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -40,36 +41,37 @@ def plan(
 ) -> Plan:
     """What would be built for this target, and the bound it would keep."""
     if isinstance(target, str | Expression):
-        if options:
-            raise Refusal(f"a formula takes no {', '.join(options)}: its constants are found from the formula itself")
-        expression = parse(target) if isinstance(target, str) else target
-        domain = single(domain, expression.variables)
-        several = len(expression.variables) > 1 or isinstance(domain, Mapping)
-        planner: Callable[..., Plan] = plan_grid if several else plan_formula
-        return planner(expression, eps=eps, domain=domain, dtype=dtype, method=method)
-    if isinstance(target, Clip):
-        return plan_clip(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
-    if isinstance(target, PromptClip):
-        return plan_prompt_clip(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
+        target = parse(target) if isinstance(target, str) else target
+        domain = single(domain, target.variables)
+    planner = _planner(target, domain, method, options)
+    known = signature(planner).parameters
+    if spare := [name for name in options if name not in known]:
+        raise Refusal(f"a target of this kind ({type(target).__name__}) takes no {', '.join(spare)}")
+    return planner(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
+
+
+def _planner(target: Any, domain: Any, method: str, options: Mapping[str, Any]) -> Callable[..., Plan]:
+    """Who plans for this target."""
+    if isinstance(target, Expression):
+        return plan_grid if len(target.variables) > 1 or isinstance(domain, Mapping) else plan_formula
     if isinstance(target, SequenceMap):
-        mapper: Callable[..., Plan] = plan_bumps if method in BUMPS else plan_sequence
-        return mapper(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
+        return plan_bumps if method in BUMPS else plan_sequence
     if isinstance(target, ReluNetwork):
-        relu: Callable[..., Plan] = plan_anchored if method in ANCHORED else plan_native
-        return relu(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
-    if isinstance(target, ResidualRule):
-        return plan_rule(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
-    if isinstance(target, Descent):
-        return plan_descent(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
-    if isinstance(target, Product):
-        return plan_product(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
-    if isinstance(target, list | tuple) and not options:
-        return plan_vector(target, eps=eps, domain=domain, dtype=dtype, method=method)
+        return plan_anchored if method in ANCHORED else plan_native
+    for kind, planner in PLANNERS.items():
+        if isinstance(target, kind):
+            return planner
+    if isinstance(target, list | tuple):
+        return plan_vector
     if isinstance(target, Stack) or (isinstance(target, nn.Module) and not options):
-        return plan_mlp(target, eps=eps, domain=domain, dtype=dtype, method=method)
+        return plan_mlp
     if callable(target):
-        return plan_callable(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
-    raise Refusal(f"a target is a formula such as 'sin(3*x)' or a function of one tensor, not {type(target).__name__}")
+        return plan_callable
+    kinds = ", ".join(sorted(kind.__name__ for kind in (*PLANNERS, SequenceMap, ReluNetwork)))
+    raise Refusal(
+        "a target is a formula such as 'sin(3*x)', a list of them, a function of one tensor, an nn.Sequential, "
+        f"or one of {kinds}; not {type(target).__name__}"
+    )
 
 
 def single(domain: Any, names: Sequence[str]) -> Any:
@@ -87,6 +89,13 @@ def compile(target: Any, **request: Any) -> Compiled:
     return plan(target, **request).build()
 
 
+PLANNERS: dict[type, Callable[..., Plan]] = {
+    Clip: plan_clip,
+    PromptClip: plan_prompt_clip,
+    ResidualRule: plan_rule,
+    Descent: plan_descent,
+    Product: plan_product,
+}
 LOADERS: dict[str, Callable[..., Compiled]] = {
     "formula": load_formula,
     "callable": load_callable,
