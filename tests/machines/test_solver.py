@@ -192,6 +192,12 @@ def test_refusals(small, monkeypatch):
         hs.prompt.ols(np.where(np.arange(4) == 1, np.where(np.arange(30)[:, None] == 2, np.nan, X), X), y)
     with pytest.raises(hs.Refusal, match="squares overflow"):
         hs.prompt.ols(1e120 * X, y)
+    with pytest.raises(hs.Refusal, match="delta must be a number that is not negative, not 'a'"):
+        hs.prompt.huber(X, y, "a")
+    with pytest.raises(hs.Refusal, match="whole numbers of features"):
+        hs.machine.Solver(features=2.5, samples=3)
+    with pytest.raises(hs.Refusal, match="minimiser may not be unique"):
+        small(hs.prompt.lasso(X[:, [0, 0, 1]], y, 0.1))
     with pytest.raises(hs.Refusal, match="a solver runs regressions"):
         small([])
     with pytest.raises(hs.Refusal, match="29 in y"):
@@ -222,6 +228,16 @@ def test_all_zero_solutions_are_exact(small):
     X, y = data()
     result = small(hs.prompt.lasso(X, y, 1e3))
     assert torch.equal(result.weights, torch.zeros(4, dtype=torch.float64)) and result.certificate.bound < 1e-300
+
+
+def test_trivial_data(small):
+    """No response, one sample, a column of zeros, a delta that nothing reaches."""
+    X, y = data()
+    assert small(hs.prompt.ols(X, 0 * y)).weights.abs().max() < 1e-9
+    assert torch.allclose(small(hs.prompt.ols(X[:1, :1], y[:1])).weights, torch.tensor(y[:1] / X[0, :1]))
+    assert small(hs.prompt.ridge(X * [1, 0, 1, 1], y, 0.1)).weights[1].abs() < 1e-9
+    square, huber = small([hs.prompt.ols(X, y), hs.prompt.huber(X, y, 1e9)])
+    assert torch.allclose(square.weights, huber.weights, rtol=1e-8)
 
 
 def test_it_shows_itself(small):

@@ -40,3 +40,11 @@ def test_an_altered_weight_is_noticed(saved, tmp_path):
 def test_a_missing_file_is_one_sentence(tmp_path):
     with pytest.raises(hs.Refusal, match="is not a file"):
         recheck(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("formulas", [["tanh(5*x)", "x^2", "abs(x)"], ["tanh(x)", "sigmoid(3*x)"]])
+def test_side_by_side_formulas_keep_their_promise_and_are_proved_again(tmp_path, formulas, dtype):
+    net = hs.compile(formulas, domain=(-1, 1), eps=1e-4, dtype=dtype)
+    assert net.certificate.bound <= 1e-4
+    assert recheck(net.save(tmp_path / "vector.safetensors")).status == 0

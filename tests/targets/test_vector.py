@@ -60,7 +60,7 @@ def test_files_keep_the_proof(which, request, tmp_path):
     back = hs.load(net.save(tmp_path / "v.safetensors"))
     x = torch.linspace(-2, 2, 11, dtype=torch.float64)
     assert torch.equal(back(x), net(x)) and back.certificate.record() == net.certificate.record()
-    assert back.reprove().bound == pytest.approx(net.certificate.bound, rel=1e-3)
+    assert 0.98 * net.certificate.bound <= back.reprove().bound <= net.certificate.bound * (1 + 1e-9)
     assert torch.all(back.certify(x) <= net.certificate.bound)
 
 

@@ -49,9 +49,9 @@ class Solver(Shown):
     """
 
     def __init__(self, features: int, samples: int, eps: float = 1e-6, radius: float | None = None) -> None:
-        if features < 1 or samples < 1:
-            raise Refusal("a solver needs room for at least one feature and one sample")
-        self.features, self.samples, self.eps = int(features), int(samples), read_eps(eps)
+        if not (isinstance(features, int) and isinstance(samples, int) and features >= 1 and samples >= 1):
+            raise Refusal("a solver needs whole numbers of features and samples, at least one of each")
+        self.features, self.samples, self.eps = features, samples, read_eps(eps)
         self.radius = math.sqrt(samples) if radius is None else read_eps(radius)
         self.reach = max(2 * self.radius, SATURATED)  # accelerated methods overshoot
         self.table = lattice(self.reach)
@@ -177,6 +177,9 @@ class Solver(Shown):
                 f": {inside} of {program.samples} residuals are inside delta, too few to tell where the minimiser is"
             )
             return Refusal(f"{asked}; take a larger delta")
+        if math.isinf(program.condition):
+            asked += ": the condition number of these data is infinite, and their minimiser may not be unique"
+            return Refusal(f"{asked}; a ridge penalty makes it finite (elastic_net)")
         return Refusal(f"{asked}: {run.loops} loops are not enough at condition number {number(program.condition)}")
 
     def _check(self, program: Regression) -> None:
@@ -243,6 +246,7 @@ class _Run:
         self._idle = 0 if found.bound < 0.7 * self.best.bound else self._idle + (move < 1e-9)
         if found.bound < self.best.bound:
             self.best, self.weights = found, weights
-        near = self.best.bound <= AIM * self.eps * float(np.abs(self.weights).max())
+        typical = 1e-3 * self.program.response / float(self.program.columns.max())  # for solutions that are zero
+        near = self.best.bound <= AIM * self.eps * max(float(np.abs(self.weights).max()), typical)
         hopeless = loop > MOST // 2 and math.isinf(self.best.bound)
         self.done = near or hopeless or self._idle >= PATIENCE

@@ -157,17 +157,18 @@ def _reproved(parts: Sequence[Part], plan: VectorPlan) -> list[Proved]:
         assert part.target is not None
         places = part.target.places(*part.domain)
         kinks = (*places.kinks, *places.singularities, *places.removable)
-        proofs.append(prove_part(part, plan.dtype, 1e-2 * plan.eps, kinks, source))
+        proofs.append(prove_part(part, plan.dtype, 1e-4 * min(plan.eps, plan.bound), kinks, source))
     return proofs
 
 
 def certificate(plan: VectorPlan, programs: Programs, weights: str) -> Certificate:
-    """The largest approximation and the largest rounding error of all components."""
+    """The error of the worst component; that of every other one is at most its total."""
     errors = [propagate(program, exact(plan.domain), plan.dtype)[program[-1].part.output] for program in programs]
+    worst = max(errors, key=lambda error: error.total)
     lo, hi = plan.domain
     return Certificate(
-        approximation=max(e.approximation for e in errors) * SLACK,
-        rounding=max(e.rounding for e in errors) * SLACK,
+        approximation=worst.approximation * SLACK,
+        rounding=worst.rounding * SLACK,
         kind="proved",
         statement=f"|network(x) - {plan.target}| <= bound in every component, for every {plan.dtype} x in "
         f"[{number(lo, 6)}, {number(hi, 6)}]",
@@ -215,6 +216,7 @@ def plan_side_by_side(
     plans = [plan_formula(f, eps=eps, domain=domain, dtype=dtype, method=method) for f in expressions]
     source = next((plan.program.parts[0].input for plan in plans if plan.program and plan.expression.variables), "x")
     programs = tuple(_program(plan, r, source) for r, plan in enumerate(plans))
+    worst = max(plans, key=lambda plan: plan.bound)
     return VectorPlan(
         target="[" + ", ".join(map(str, expressions)) + "]",
         domain=plans[0].domain,
@@ -224,8 +226,8 @@ def plan_side_by_side(
         anchors=sum(plan.anchors for plan in plans),
         heads=sum(plan.heads for plan in plans),
         layers=max(plan.layers for plan in plans),
-        approximation=max(plan.approximation for plan in plans),
-        rounding=max(plan.rounding for plan in plans),
+        approximation=worst.approximation,
+        rounding=worst.rounding,
         printed_anchors=sum(plan.printed_anchors for plan in plans),
         expressions=tuple(expressions),
         programs=programs,

@@ -112,11 +112,12 @@ class Regression(Shown):
         """a (m, 2d), shift (m,), op (m, 4), step (m, d), threshold (d,), for a table that reads |z| <= reach."""
         p, n, d, rate = self.scaled, self.samples, self.features, self.rate
         theta, eye = self.momentum, np.eye(d)
-        unit = {"huber": p.delta}.get(p.loss, 1.0)
-        op = {"squared": (1.0, 0.0, 0.0, 0.0), "huber": (1.0, 0.0, -1.0, 0.0), "logistic": (0.0, 1.0, 0.0, 0.0)}
+        bends = p.loss == "huber" and p.delta < 2 * math.sqrt(n)  # else no residual ever leaves the quadratic part
+        unit = p.delta if bends else 1.0
+        line, clip, squash = (1.0, 0.0, 0.0, 0.0), (1.0, 0.0, -1.0, 0.0), (0.0, 1.0, 0.0, 0.0)
         rows = [_read(p.X / unit, theta)]
         shifts = [np.zeros(n) if p.loss == "logistic" else -p.y / unit]
-        ops = [np.tile(op[p.loss], (n, 1))]
+        ops = [np.tile(clip if bends else squash if p.loss == "logistic" else line, (n, 1))]
         if p.loss == "logistic":
             ops[0][:, 3] = -p.y
         steps = [-(rate * unit / n) * p.X]
@@ -126,7 +127,7 @@ class Regression(Shown):
         for row, step in ((_read(root, theta), -(rate / n) * root), (_change(eye) / span, theta * span * eye)):
             rows.append(row)
             shifts.append(np.zeros(len(row)))
-            ops.append(np.tile(op["squared"], (len(row), 1)))
+            ops.append(np.tile(line, (len(row), 1)))
             steps.append(step)
         parts = {"a": rows, "shift": shifts, "op": ops, "step": steps}
         return {name: np.concatenate(part) for name, part in parts.items()} | {"threshold": rate * p.l1}
@@ -171,23 +172,26 @@ def ols(X: Any, y: Any, *, intercept: bool = False) -> Regression:
 
 def ridge(X: Any, y: Any, lam: float, *, intercept: bool = False) -> Regression:
     """minimise 1/(2n) |Xw - y|^2 + lam/2 |w|^2; scikit-learn's Ridge(alpha) is lam = alpha / n."""
-    return _program(f"ridge {lam:g}", "squared", X, y, intercept, l2=_penalty("lam", lam))
+    lam = _penalty("lam", lam)
+    return _program(f"ridge {lam:g}", "squared", X, y, intercept, l2=lam)
 
 
 def lasso(X: Any, y: Any, lam: float, *, intercept: bool = False) -> Regression:
     """minimise 1/(2n) |Xw - y|^2 + lam |w|_1; scikit-learn's Lasso(alpha) is lam = alpha."""
-    return _program(f"lasso {lam:g}", "squared", X, y, intercept, l1=_penalty("lam", lam))
+    lam = _penalty("lam", lam)
+    return _program(f"lasso {lam:g}", "squared", X, y, intercept, l1=lam)
 
 
 def elastic_net(X: Any, y: Any, l1: float, l2: float, *, intercept: bool = False) -> Regression:
     """minimise 1/(2n) |Xw - y|^2 + l1 |w|_1 + l2/2 |w|^2."""
-    name = f"elastic net {l1:g} {l2:g}"
-    return _program(name, "squared", X, y, intercept, l1=_penalty("l1", l1), l2=_penalty("l2", l2))
+    l1, l2 = _penalty("l1", l1), _penalty("l2", l2)
+    return _program(f"elastic net {l1:g} {l2:g}", "squared", X, y, intercept, l1=l1, l2=l2)
 
 
 def logistic(X: Any, y: Any, l2: float = 0.0, *, intercept: bool = False) -> Regression:
     """minimise (1/n) sum log(1 + exp(x.w)) - y x.w + l2/2 |w|^2, y in {0, 1}."""
-    program = _program(f"logistic {l2:g}" if l2 else "logistic", "logistic", X, y, intercept, l2=_penalty("l2", l2))
+    l2 = _penalty("l2", l2)
+    program = _program(f"logistic {l2:g}" if l2 else "logistic", "logistic", X, y, intercept, l2=l2)
     labels = program.problem.y
     if not np.isin(labels, (0.0, 1.0)).all():
         raise Refusal("the labels of a logistic regression must be 0 or 1")
@@ -198,9 +202,10 @@ def logistic(X: Any, y: Any, l2: float = 0.0, *, intercept: bool = False) -> Reg
 
 def huber(X: Any, y: Any, delta: float, *, intercept: bool = False) -> Regression:
     """minimise (1/n) sum huber_delta(x.w - y), delta fixed; scikit-learn's HuberRegressor also fits a scale."""
-    if not 0 < float(delta) < math.inf:
-        raise Refusal(f"the delta of the Huber loss must be a positive number, not {delta!r}")
-    return _program(f"huber {delta:g}", "huber", X, y, intercept, delta=float(delta))
+    delta = _penalty("delta", delta)
+    if delta == 0:
+        raise Refusal("the delta of the Huber loss must be positive")
+    return _program(f"huber {delta:g}", "huber", X, y, intercept, delta=delta)
 
 
 def _program(
@@ -229,9 +234,13 @@ def separable(X: Floats, labels: Floats) -> bool:
 
 
 def _penalty(name: str, value: Any) -> float:
-    if not 0 <= float(value) < math.inf:
-        raise Refusal(f"the penalty {name} must be a number that is not negative, not {value!r}")
-    return float(value)
+    try:
+        size = float(value)
+    except (TypeError, ValueError):
+        size = math.nan
+    if not 0 <= size < math.inf:
+        raise Refusal(f"{name} must be a number that is not negative, not {value!r}")
+    return size
 
 
 def _matrix(X: Any) -> Floats:
