@@ -245,7 +245,9 @@ def test_it_shows_itself(small):
     assert small.weight_hash in text and "certified" in text and "printed rule" in text
     X, y = data()
     assert "condition" in str(hs.prompt.ols(X, y)) and "momentum" in str(hs.prompt.ols(X, y))
-    assert str(small(hs.prompt.ols(X, y))).startswith("Result of ols: error at most")
+    result = small(hs.prompt.ols(X, y))
+    assert str(result).startswith("Result of ols: error at most")
+    result.weights.requires_grad_(True).sum().backward()  # an ordinary tensor, whatever was used to compute it
 
 
 def test_the_stream_holds_each_thing_once():

@@ -8,7 +8,8 @@ the loop is not trusted, its result is checked against the data (`evidence`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import overload
 
@@ -34,6 +35,18 @@ AIM = 1e-3  # the loop goes on until the certificate is this much better than wh
 MOST = 10_000  # loops
 PATIENCE = 4  # checks without progress after which the loop has reached what float64 can do
 ASSUMES = ("IEEE round to nearest", "the data are exactly the numbers given")
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without gradients, on one thread: for tensors as small as a prompt, several are up to ten times slower."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class Solver(Shown):
@@ -105,7 +118,7 @@ class Solver(Shown):
             return self._run(list(program))
         raise Refusal("a solver runs regressions such as hs.prompt.ols(X, y), or a list of them")
 
-    @torch.inference_mode()
+    @_quietly()
     def _run(self, programs: list[Regression]) -> list[Result]:
         runs = [_Run(program, self.eps) for program in programs]
         prompts = torch.stack([self.encode(program) for program in programs])
@@ -132,7 +145,7 @@ class Solver(Shown):
         uphill = (((1 + theta) * p - theta * q - ahead) * (ahead - p)).sum(-1, keepdim=True) > 0
         return ahead, torch.where(uphill, ahead, p)
 
-    @torch.inference_mode()
+    @_quietly()
     def path(self, program: Regression, loops: int) -> Tensor:
         """The weights after 0, 1, ..., loops passes of the block, (loops + 1, features), uncertified."""
         prompt, theta = self.encode(program)[None], torch.tensor([[program.momentum]], dtype=torch.float64)
