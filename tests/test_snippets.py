@@ -54,9 +54,7 @@ def run_python(body: str, scope: dict, line: int, page: str) -> None:
                     raise
                 out.write(f"{type(error).__name__}: {error}\n")
         want = example.want if example.exc_msg is None else re.sub(r"^[\w.]*\.", "", example.exc_msg)
-        assert not want or loosely_equal(want, out.getvalue()), (
-            f"{place}\nwant: {want}\ngot: {out.getvalue()}"
-        )
+        assert not want or loosely_equal(want, out.getvalue()), f"{place}\nwant: {want}\ngot: {out.getvalue()}"
 
 
 def run_console(body: str, line: int, page: str) -> None:
@@ -71,9 +69,7 @@ def run_console(body: str, line: int, page: str) -> None:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             main(words[1:])
         got = out.getvalue()
-        assert not want.strip() or loosely_equal(want, got), (
-            f"{page}:{line} {command}\nwant: {want}\ngot: {got}"
-        )
+        assert not want.strip() or loosely_equal(want, got), f"{page}:{line} {command}\nwant: {want}\ngot: {got}"
 
 
 def run_page(text: str, page: str) -> None:

@@ -82,9 +82,7 @@ def test_the_context_comes_back():
 def test_ranges_hold_every_value(f, lo, width, share):
     try:
         ball = f.range(lo, lo + width)
-        true = reference(
-            f, mpmath.mpf(lo) + mpmath.mpf(width) * mpmath.mpf(share) * (1 - mpmath.mpf(10) ** -15)
-        )
+        true = reference(f, mpmath.mpf(lo) + mpmath.mpf(width) * mpmath.mpf(share) * (1 - mpmath.mpf(10) ** -15))
     except (Unresolved, ZeroDivisionError, OverflowError, ValueError):
         assume(False)
     low, high = (mpmath.mpf(end.str(60, radius=False)) for end in (ball.lower(), ball.upper()))

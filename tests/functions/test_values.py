@@ -38,9 +38,7 @@ def test_tensors_agree_with_mpmath(text, dtype):
     found = f(x)
     assert found.shape == x.shape and found.dtype == dtype
     true = torch.tensor([[float(reference(f, float(v))) for v in x[0]]], dtype=torch.float64)
-    assert (found.double() - true).abs().max() < (1e-14 if dtype == torch.float64 else 4e-6) * (
-        1 + true.abs().max()
-    )
+    assert (found.double() - true).abs().max() < (1e-14 if dtype == torch.float64 else 4e-6) * (1 + true.abs().max())
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,7 @@ def test_the_reference_key_decides_the_noise():
     keys = Segments(problem).keys(3, 0.5)
     assert keys is not None
     found = fitted(problem, keys, Work(np.inf))
-    per_key = [
-        noise(*lines(keys, r), found.values, found.weights, found.z, 2.0**-53) for r in range(keys.number)
-    ]
+    per_key = [noise(*lines(keys, r), found.values, found.weights, found.z, 2.0**-53) for r in range(keys.number)]
     assert per_key[best_reference(keys, found.values, found.z)] == min(per_key) < 1e-3 * max(per_key)
 
 
@@ -117,9 +115,7 @@ def test_refitted_values_suit_the_rounded_keys():
     assert np.array_equal(again.slopes, table.slopes.astype(np.float32))
     assert again.error < 1e-4
     rounded = table.slopes.round(2), table.offsets.round(2)
-    careless = np.abs(
-        type(table)(*rounded, table.values, 0, 0)(np.linspace(-2, 2, 99)) - sine(np.linspace(-2, 2, 99))
-    )
+    careless = np.abs(type(table)(*rounded, table.values, 0, 0)(np.linspace(-2, 2, 99)) - sine(np.linspace(-2, 2, 99)))
     assert refit_values(sine, *rounded, -2, 2, 1e-5, cap=20).error < 0.1 * careless.max()
 
 

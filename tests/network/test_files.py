@@ -32,16 +32,12 @@ def network() -> Network:
         Select.writing([[2], [1]], 3), visible=["none", "self"], memory=rand(2, 2, 3),
         memory_mask=[[1, 1], [1, 0]], scale=0.1, residual=True,
     )  # fmt: skip
-    table = Attention(
-        *[Dense(rand(1, 1, 3))] * 3, Dense(rand(1, 3, 1)), visible=torch.eye(2) > 0, weights="relu"
-    )
+    table = Attention(*[Dense(rand(1, 1, 3))] * 3, Dense(rand(1, 3, 1)), visible=torch.eye(2) > 0, weights="relu")
     mlp = FeedForward(Dense(rand(4, 3)), Dense(rand(3, 4)), rand(4), None, "silu", residual=True)
     layers = {"lift": Affine(Select([0, -1, -1], 1), [0.0, 1.0, 0.0]), "head": attention, "table": table}
     layers |= {"mlp": mlp, "mix": TokenMix(Sparse([[0, 1]], [[0.1, 0.9]], 2))}
     layers["read"] = Affine(Select([2], 3), source=[0, 0])
-    return Network(
-        layers, tokens=["a", "b"], features=["x", "one", "y"], variables={"y": ("head", "a", slice(2, 3))}
-    )
+    return Network(layers, tokens=["a", "b"], features=["x", "one", "y"], variables={"y": ("head", "a", slice(2, 3))})
 
 
 def test_round_trip_is_bit_equal(network, tmp_path):

@@ -33,9 +33,7 @@ def test_every_use_is_the_textbook_matrix(kind, heads, rows, features, seed):
     else:
         assert torch.allclose(m(x), torch.stack([x @ w.T for w in matrix]), atol=1e-13)
         own = torch.randn(heads, 2, 3, features, dtype=torch.float64)
-        assert torch.allclose(
-            m.each(own), torch.stack([x @ w.T for x, w in zip(own, matrix, strict=True)]), atol=1e-13
-        )
+        assert torch.allclose(m.each(own), torch.stack([x @ w.T for x, w in zip(own, matrix, strict=True)]), atol=1e-13)
         y, base = own.movedim(0, -2).flatten(-2), torch.randn(2, 3, rows, dtype=torch.float64)
         total = sum(x @ w.T for x, w in zip(own, matrix, strict=True))
     assert torch.allclose(m.onto(base, y), base + total, atol=1e-13)

@@ -91,9 +91,7 @@ def test_trace_has_the_names_and_the_shapes(mixed):
     x = rand(2, 3, 2)
     record = mixed.trace(x)
     assert set(record) == set(mixed.hook_names())
-    shape = {
-        name.removeprefix("blocks.1."): tuple(v.shape) for name, v in record.items() if "blocks.1." in name
-    }
+    shape = {name.removeprefix("blocks.1."): tuple(v.shape) for name, v in record.items() if "blocks.1." in name}
     assert shape["attn.hook_q"] == (2, 3, 2, 2) and shape["attn.hook_z"] == (2, 3, 2, 1)
     assert shape["attn.hook_pattern"] == shape["attn.hook_attn_scores"] == (2, 2, 3, 6)
     assert shape["attn.hook_memory_k"] == (3, 2, 2) and shape["attn.hook_result"] == (2, 3, 2, 5)

@@ -35,13 +35,8 @@ def toy():
         for eps in settings["eps"]:
             if eps == registry.interrupt_at:
                 raise KeyboardInterrupt
-            keys.append(
-                record.once(f"eps-{eps}", lambda eps=eps: registry.computed.append(eps) or round(1 / eps))
-            )
-        rows = [
-            Row(f"eps {eps}", 10**6, n, "holds", seeds=3)
-            for eps, n in zip(settings["eps"], keys, strict=True)
-        ]
+            keys.append(record.once(f"eps-{eps}", lambda eps=eps: registry.computed.append(eps) or round(1 / eps)))
+        rows = [Row(f"eps {eps}", 10**6, n, "holds", seeds=3) for eps, n in zip(settings["eps"], keys, strict=True)]
         return Outcome({"eps": settings["eps"], "keys": keys}, rows)
 
     return registry

@@ -31,13 +31,7 @@ def canonical(text: str) -> str:
     if power >= 0 and size <= 21:
         return minus + kept + "0" * power
     if power < 0 and size > -6:
-        return (
-            minus
-            + (kept[:size] or "0" if size > 0 else "0")
-            + "."
-            + "0" * max(0, -size)
-            + kept[max(0, size) :]
-        )
+        return minus + (kept[:size] or "0" if size > 0 else "0") + "." + "0" * max(0, -size) + kept[max(0, size) :]
     return f"{minus}{kept[0]}{'.' + kept[1:] if kept[1:] else ''}e{size - 1}"
 
 

@@ -69,18 +69,14 @@ class Expression:
             depth = 1 + max((child.depth for child in children), default=0)
             if depth > DEPTH:
                 raise Refusal(f"the formula nests more than {DEPTH} operations: write it in fewer")
-            names = {name for child in children for name in child.variables} | (
-                {text} if op == "var" else set()
-            )
+            names = {name for child in children for name in child.variables} | ({text} if op == "var" else set())
             set_once = super(Expression, node).__setattr__
             set_once("op", op)
             set_once("text", text)
             set_once("children", children)
             set_once("depth", depth)
             set_once("variables", tuple(sorted(names)))
-            set_once(
-                "exact", Fraction(text) if op == "num" else rational(op, [child.exact for child in children])
-            )
+            set_once("exact", Fraction(text) if op == "num" else rational(op, [child.exact for child in children]))
             set_once("_order", None)
             set_once("_notes", {})
             _built[key] = node
@@ -111,9 +107,7 @@ class Expression:
     def variable(name: str) -> "Expression":
         """A letter with an optional index: x, t, x1, x_2."""
         if not NAME.fullmatch(name) or name in CONSTANTS:
-            raise Refusal(
-                f"{name[:40]!r} is not a variable: use a letter with an optional index, such as x or x1"
-            )
+            raise Refusal(f"{name[:40]!r} is not a variable: use a letter with an optional index, such as x or x1")
         return Expression("var", text=name)
 
     @staticmethod
@@ -131,9 +125,7 @@ class Expression:
         if op == "/" and kids[1].exact == 0:
             raise Refusal(f"{kids[0]}/{kids[1]} divides by zero: every quotient needs a divisor other than 0")
         if op == "^" and kids[1].exact is not None and abs(kids[1].exact) > LARGEST_POWER:
-            raise Refusal(
-                f"the power ^{kids[1]} is beyond {LARGEST_POWER}: the largest exponent is {LARGEST_POWER}"
-            )
+            raise Refusal(f"the power ^{kids[1]} is beyond {LARGEST_POWER}: the largest exponent is {LARGEST_POWER}")
         if op == "^" and kids[1].exact is None and not kids[1].variables and kids[1].depth > 1:
             _check_constant_power(kids[1])
         return Expression(op, *kids)
@@ -304,9 +296,7 @@ def _lift(value: Expression | int | str) -> Expression:
     if isinstance(value, int):
         return Expression.number(value)
     if not isinstance(value, Expression):
-        raise TypeError(
-            f"an expression is built from expressions, integers and decimal text, not {type(value)}"
-        )
+        raise TypeError(f"an expression is built from expressions, integers and decimal text, not {type(value)}")
     return value
 
 
@@ -318,6 +308,4 @@ def _check_constant_power(exponent: Expression) -> None:
             return
     except Unresolved:
         pass
-    raise Refusal(
-        f"the power ^({exponent}) is beyond {LARGEST_POWER}: the largest exponent is {LARGEST_POWER}"
-    )
+    raise Refusal(f"the power ^({exponent}) is beyond {LARGEST_POWER}: the largest exponent is {LARGEST_POWER}")

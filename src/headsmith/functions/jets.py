@@ -85,9 +85,7 @@ def jets(f: Expression, centre: float, radius: float, order: int, prec: int = 12
     return min(found, key=lambda some: (len(some), float(max(jet.remainder for jet in some))))
 
 
-def _jets(
-    f: Expression, centre: float, radius: float, order: int, prec: int, root: float | None
-) -> list[Jet]:
+def _jets(f: Expression, centre: float, radius: float, order: int, prec: int, root: float | None) -> list[Jet]:
     """The jets with the wide series over the hull of the cell and the removable point `root`."""
     found = []
     with precision(prec, order + 2 + (0 if root is None else SPARE)):
@@ -103,9 +101,7 @@ def _jets(
     return found
 
 
-def branches(
-    f: Expression, ball: arb, centre: float, scale: arb, root: float | None
-) -> list[list[arb_series]]:
+def branches(f: Expression, ball: arb, centre: float, scale: arb, root: float | None) -> list[list[arb_series]]:
     """The series of every branch over `ball`, in y with z = centre + scale y; the context is the caller's."""
     starts: Lanes = [arb_series([ball, scale]), arb_series([centre, scale])]
     if root is not None:
@@ -237,9 +233,7 @@ def branch(node: Expression, kids: list[Lanes], choices: Choices) -> Lanes:
         if ends[0] is None or ends[1] is None:
             raise Unresolved("floor of a number beyond the working precision")
         return level((node,), list(range(int(ends[0]), int(ends[1]) + 1)))
-    signs = [
-        sign for sign, open_ in ((1, gap.upper() > 0), (0, gap.contains(0)), (-1, gap.lower() < 0)) if open_
-    ]
+    signs = [sign for sign, open_ in ((1, gap.upper() > 0), (0, gap.contains(0)), (-1, gap.lower() < 0)) if open_]
     if node.op == "step":
         signs = sorted({int(sign >= 0) for sign in signs})
     return level((node,), signs)

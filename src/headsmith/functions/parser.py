@@ -71,11 +71,7 @@ class _Reader:
             if not found:
                 char = self.text[place]
                 shown = char if char.isprintable() and char.isascii() else f"{char!a}"[1:-1]
-                hint = (
-                    f"write {HINTS[char]}"
-                    if char in HINTS
-                    else "formulas are numbers, letters and + - * / ^ ( ) ,"
-                )
+                hint = f"write {HINTS[char]}" if char in HINTS else "formulas are numbers, letters and + - * / ^ ( ) ,"
                 self.refuse(f"the character {shown} has no meaning here ({hint})", place)
             if found.lastgroup != "space":
                 assert found.lastgroup
@@ -107,9 +103,7 @@ class _Reader:
         """After a complete operand: two operands side by side are not a product."""
         before, here = self.tokens[self.at - 1], self.next
         if here.kind in ("number", "name") or here.text == "(":
-            product = (
-                "* between them" if "(" in here.text or before.text == ")" else f"{before.text}*{here.text}"
-            )
+            product = "* between them" if "(" in here.text or before.text == ")" else f"{before.text}*{here.text}"
             self.refuse(f"two quantities stand side by side, write {product} for a product", here.place)
 
     def formula(self) -> Expression:
@@ -176,11 +170,7 @@ class _Reader:
                 self.refuse(f"{name} is not a function, write {name}*(...) for a product", token.place)
             return Expression(name) if name in CONSTANTS else Expression.variable(name)
         close = HINTS.get(name) or next(iter(difflib.get_close_matches(name[:40], FUNCTIONS, 1, 0.7)), "")
-        hint = (
-            f"did you mean {close}?"
-            if close
-            else "variables are a letter with an optional index, such as x or x1"
-        )
+        hint = f"did you mean {close}?" if close else "variables are a letter with an optional index, such as x or x1"
         shown = name if len(name) <= 20 else name[:20] + "..."
         self.refuse(f"the name '{shown}' is unknown ({hint})", token.place)
 

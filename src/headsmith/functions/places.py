@@ -51,9 +51,7 @@ def places(f: Expression, lo: float, hi: float) -> Places:
     """
     lo, hi = float(lo), float(hi)
     if len(f.variables) > 1:
-        raise Refusal(
-            f"{f} has the variables {', '.join(f.variables)}: places are found for formulas in one variable"
-        )
+        raise Refusal(f"{f} has the variables {', '.join(f.variables)}: places are found for formulas in one variable")
     kinks: set[float] = set()
     steps: set[float] = set()
     poles: set[float] = set()
@@ -66,9 +64,7 @@ def places(f: Expression, lo: float, hi: float) -> Places:
         elif kind == "jump":
             steps |= {place for place, _ in found}
         elif kind == "pole":
-            poles |= {
-                place for place, _ in found if not (place in removable_roots(f) and is_removable(node, place))
-            }
+            poles |= {place for place, _ in found if not (place in removable_roots(f) and is_removable(node, place))}
         else:
             branch_points |= {place for place, _ in found}
             undefined |= set(_negative(guard, [place for place, _ in found], lo, hi))
@@ -147,9 +143,7 @@ def zeros(g: Expression, lo: float, hi: float) -> list[tuple[float, bool]]:
             middle = a + (b - a) / 2
             cells += [(a, middle), (middle, b)]
     for a, b in _merged(set(left)):
-        exact = [
-            x for x in (0.0, *(end for cell in left for end in cell)) if a <= x <= b and _sign(g, x) == 0
-        ]
+        exact = [x for x in (0.0, *(end for cell in left for end in cell)) if a <= x <= b and _sign(g, x) == 0]
         place = exact[0] if exact else a + (b - a) / 2
         margin = SMALLEST * (hi - lo)
         crosses = (_sign(g, max(lo, a - margin)) or 0) * (_sign(g, min(hi, b + margin)) or 0) < 0

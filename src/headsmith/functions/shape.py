@@ -49,18 +49,14 @@ def read_tree(tree: Any, depth: int = 0) -> Expression:
     if depth > DEPTH:
         raise Refusal(f"the stored formula nests more than {DEPTH} operations")
     if not isinstance(tree, list | tuple) or not tree or not isinstance(tree[0], str):
-        raise Refusal(
-            f"the stored formula holds {str(tree)[:40]!r} where [operation, arguments...] should stand"
-        )
+        raise Refusal(f"the stored formula holds {str(tree)[:40]!r} where [operation, arguments...] should stand")
     op, *rest = tree
     if op in ("num", "var"):
         if len(rest) != 1 or not isinstance(rest[0], str):
             raise Refusal(f"the stored formula holds {str(tree)[:40]!r}, not ['{op}', text]")
         return Expression.number(rest[0]) if op == "num" else Expression.variable(rest[0])
     if len(rest) > 3 or ARITY.get(op) != len(rest):
-        raise Refusal(
-            f"the stored formula holds {op[:40]!r} of {len(rest)} arguments, which is no known operation"
-        )
+        raise Refusal(f"the stored formula holds {op[:40]!r} of {len(rest)} arguments, which is no known operation")
     return Expression.of(op, *(read_tree(child, depth + 1) for child in rest))
 
 

@@ -35,9 +35,7 @@ def call(f: Expression, values: dict[str, Any]) -> Any:
 def evaluate(f: Expression, values: dict[str, Any]) -> Tensor:
     """f on tensors that broadcast together; the answer has their common shape."""
     like = next(value for value in values.values() if isinstance(value, Tensor))
-    inputs = {
-        name: torch.as_tensor(value, dtype=like.dtype, device=like.device) for name, value in values.items()
-    }
+    inputs = {name: torch.as_tensor(value, dtype=like.dtype, device=like.device) for name, value in values.items()}
 
     def scalar(value: float) -> Tensor:
         return torch.tensor(value, dtype=like.dtype, device=like.device)
@@ -92,9 +90,7 @@ def over(node: Expression, known: dict[Expression, Tensor], inputs: dict[str, Te
     if len(node.variables) != 1:
         return u / v
     x = inputs[node.variables[0]]
-    near = [
-        ((x - root).abs() <= radius, (x - root) / radius, taylor) for root, radius, taylor in patches(node)
-    ]
+    near = [((x - root).abs() <= radius, (x - root) / radius, taylor) for root, radius, taylor in patches(node)]
     for mask, _, _ in near:
         v = torch.where(mask, 1, v)
     result = u / v

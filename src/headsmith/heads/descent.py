@@ -165,9 +165,7 @@ def _move(triangle: Array, norms: Array, mu: float) -> Array:
     return move / norms if info == 0 else np.zeros(size)
 
 
-def descend(
-    problem: Problem, keys: Keys, work: Work, iterations: int = ITERATIONS, patient: bool = False
-) -> Fit:
+def descend(problem: Problem, keys: Keys, work: Work, iterations: int = ITERATIONS, patient: bool = False) -> Fit:
     """Levenberg-Marquardt from these keys: the fit with the smallest maximal residual on the way.
 
     Unless `patient`, it gives up where eps looks out of reach.

@@ -94,9 +94,7 @@ def where(text: str, root: Path | None = None) -> list[Place]:
     wanted = f"{paper} {name}".strip()
     known = sorted({p.statement for p in places})
     near = difflib.get_close_matches(name, known, n=4, cutoff=0.6)
-    raise Refusal(
-        f"no file cites {wanted}; " + (f"the nearest are {', '.join(near)}" if near else "none is near")
-    )
+    raise Refusal(f"no file cites {wanted}; " + (f"the nearest are {', '.join(near)}" if near else "none is near"))
 
 
 def _paper_of(doc: str) -> str:

@@ -7,8 +7,7 @@ PAPERS: dict[str, str] = {
     "algorithm-emulation": "In-Context Algorithm Emulation in Fixed-Weight Transformers",
     "deep-optimizers": "Transformers are Deep Optimizers",
     "low-rank-memorization": (
-        "Are Transformers with One Layer Self-Attention Using Low-Rank Weight Matrices "
-        "Universal Approximators?"
+        "Are Transformers with One Layer Self-Attention Using Low-Rank Weight Matrices Universal Approximators?"
     ),
     "icl-linear-regression": "In-Context Linear Regression Demystified",
 }

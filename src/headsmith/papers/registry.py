@@ -135,16 +135,12 @@ class Registry:
         disk; ``self_check`` answers in at most two seconds whether the experiment's machinery works.
         """
         paper_title(source)
-        claims = (
-            (Claim(claim),) if isinstance(claim, str) else (claim,) if isinstance(claim, Claim) else claim
-        )
+        claims = (Claim(claim),) if isinstance(claim, str) else (claim,) if isinstance(claim, Claim) else claim
         if id in self.experiments:
             raise ValueError(f"the experiment {id!r} is registered twice")
 
         def register(run: Callable[[Mapping[str, Any], Run], Outcome]) -> Experiment:
-            entry = Experiment(
-                id, tuple(claims), presets, source, where, run, self_check, dict(pictures or {})
-            )
+            entry = Experiment(id, tuple(claims), presets, source, where, run, self_check, dict(pictures or {}))
             self.experiments[id] = entry
             return entry
 

@@ -63,9 +63,7 @@ def _encode(obj: Any) -> Any:
         return _tagged("~tensor", str(obj.dtype).removeprefix("torch."), exact.numpy())
     if isinstance(obj, np.ndarray):
         return _tagged("~array", obj.dtype.name, obj)
-    raise TypeError(
-        f"a record holds real numbers, strings, lists, dicts and arrays, not {type(obj).__name__}"
-    )
+    raise TypeError(f"a record holds real numbers, strings, lists, dicts and arrays, not {type(obj).__name__}")
 
 
 def _tagged(tag: str, dtype: str, array: np.ndarray) -> Any:

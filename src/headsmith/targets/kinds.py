@@ -1,7 +1,8 @@
 """The targets that are more than a formula: each a small frozen record of a mathematical object, with no numerics.
 
 >>> import headsmith as hs
->>> hs.compile(hs.target.Product([[1.0, 2.0]], [[0.0, 1.0], [1.0, 0.0]]), eps=1e-12)(X)        # [[1, 2]] X with its columns swapped
+>>> swap = hs.target.Product([[1.0, 2.0]], [[0.0, 1.0], [1.0, 0.0]])      # X -> [[1, 2]] X with its columns swapped
+>>> hs.compile(swap, eps=1e-12)(X)
 """
 
 from __future__ import annotations

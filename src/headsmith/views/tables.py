@@ -54,9 +54,7 @@ class Table:
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
-                raise ValueError(
-                    f"a row of {len(row)} cells in a table of {len(self.columns)} columns: {row}"
-                )
+                raise ValueError(f"a row of {len(row)} cells in a table of {len(self.columns)} columns: {row}")
 
     def _numeric(self, column: int) -> bool:
         values = [row[column] for row in self.rows if row[column] is not None]

@@ -1,1 +1,1 @@
-"""Universal Approximation with Softmax Attention (softmax-universality): its figures, trained and constructed side by side, and its errata."""
+"""Universal Approximation with Softmax Attention: its figures, trained and constructed side by side, and its errata."""
