@@ -139,3 +139,42 @@ def test_models_are_saved_and_loaded(tmp_path):
         assert torch.equal(a, b)
     with pytest.raises(FileNotFoundError):
         lab.load_model(tmp_path / "nothing.safetensors")
+
+
+@pytest.mark.parametrize("name", ["debiased_gd", "preconditioned_gd", "linear_attention"])
+def test_a_constructed_layer_can_be_diagnosed(name: str) -> None:
+    found = lab.diagnose(lab.construct(name, features=5, length=40, noise=0.1, gamma=0.05), prompts=500)
+    assert found.nearest_algorithm in ("debiased_gd", "vanilla_gd")
+    assert found.zero_sum < 1e-9 and found.head_classes == ("+", "-")
+    assert found.effective_rate == pytest.approx(0.88, abs=0.02)
+
+
+def test_matrices_may_come_as_one_per_head() -> None:
+    stacked = {name: torch.randn(2, 6, 6, generator=torch.Generator().manual_seed(3)) for name in WEIGHTS}
+    listed = {name: list(matrices) for name, matrices in stacked.items()}
+    for one, other in zip(as_model(stacked).products(), as_model(listed).products(), strict=True):
+        assert torch.equal(one, other)
+
+
+class _WithPositions(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(6, 2, bias=False)
+        self.positions = nn.Parameter(torch.zeros(40, 6))
+
+
+@pytest.mark.parametrize(
+    ("given_model", "reason"),
+    [
+        (_WithPositions(), "positions"),
+        ({name: torch.ones(1, 6, 6) for name in ("W_Q", "W_K", "W_V", "W_O", "layer_norm")}, "layer_norm"),
+        (None, "NoneType"),
+        ("model.safetensors", "str"),
+    ],
+)
+def test_what_the_mechanism_does_not_hold_is_refused(given_model: object, reason: str) -> None:
+    with pytest.raises(Refusal, match=reason):
+        lab.diagnose(given_model)  # type: ignore[arg-type]
+
+
+WEIGHTS = ("W_Q", "W_K", "W_V", "W_O")

@@ -1,1 +1,16 @@
-"""The head families: exact, gate, table (uniform, grouped and graded keys), printed; and how they become a network."""
+"""The head families: exact, gate, table (uniform, grouped and graded keys), printed; and how they become a network.
+
+The search makes thousands of QR factorisations of a few hundred numbers.  OpenBLAS would split each of them over all
+cores and wait (15 times the CPU time on a busy machine); it reads its thread count once, when scipy loads it, so
+scipy is loaded here with one thread and the environment is left as it was.
+"""
+
+import os
+
+_asked = os.environ.get("OPENBLAS_NUM_THREADS")
+os.environ["OPENBLAS_NUM_THREADS"] = _asked or "1"
+try:
+    import scipy.linalg  # noqa: F401
+finally:
+    if _asked is None:
+        del os.environ["OPENBLAS_NUM_THREADS"]

@@ -44,11 +44,10 @@ def construct(
     """The network that runs `name`: debiased_gd, preconditioned_gd, linear_attention or superposition.
 
     debiased_gd        rate (the best one for length and noise unless given)
-    preconditioned_gd  covariance of the covariates, or the preconditioner itself
-    linear_attention   kq (H, D, D) and ov (H, N, D) of the layer (1/L) sum_h OV_h Z Z' KQ_h z, by 2H softmax
-    heads
-    superposition      one response per support with `heads` heads, N + 1 at least (N + 1 unless given); here
-    the
+    preconditioned_gd  covariance of the covariates (identity unless given), or the preconditioner itself
+    linear_attention   kq (H, D, D) and ov (H, N, D) of the layer (1/L) sum_h OV_h Z Z' KQ_h z, by 2H softmax heads
+                       (unless given, the best layer: one head that takes the plain gradient step)
+    superposition      one response per support with `heads` heads, N + 1 at least (N + 1 unless given); here the
                        heads are no opposite pairs, so the error is O(gamma) instead of O(gamma^2)
 
     >>> construct("debiased_gd", features=5, length=40, noise=0.1, gamma=0.05)      # doctest: +SKIP
@@ -59,15 +58,15 @@ def construct(
         step = risks.debiased_rate(features, length, noise) if rate is None else rate
         return _pairs(torch.eye(features).double()[None] * step, gamma)
     if name == "preconditioned_gd":
-        if preconditioner is None and covariance is None:
-            raise Refusal("preconditioned_gd needs the covariance of the covariates, or the preconditioner itself")
         if preconditioner is None:
-            assert covariance is not None
-            preconditioner = risks.preconditioner(covariance.double(), length, noise)
+            sigma = torch.eye(features) if covariance is None else covariance
+            preconditioner = risks.preconditioner(sigma.double(), length, noise)
         return _pairs(preconditioner.double()[None], gamma)
     if name == "linear_attention":
+        if (kq is None) != (ov is None):
+            raise Refusal("linear_attention needs kq (H, D, D) and ov (H, N, D) of one layer, or neither for the best")
         if kq is None or ov is None:
-            raise Refusal("linear_attention needs kq (H, D, D) and ov (H, N, D) of the layer to be turned into softmax")
+            kq, ov = _plain_step(features, risks.vanilla_rate(features, length, noise) if rate is None else rate)
         return _from_linear(kq.double(), ov.double(), gamma)
     if name == "superposition":
         task = Task(features=max(features, 1 + max(j for s in supports for j in s)), length=length, noise=noise)
@@ -95,6 +94,15 @@ def _pairs(steps: Tensor, gamma: float) -> Network:
             kq[head, :d, :d] = sign * gamma * step / size
             ov[head, n, d + n] = sign * size / (2 * gamma)
     return _network(kq, ov, d)
+
+
+def _plain_step(features: int, rate: float) -> tuple[Tensor, Tensor]:
+    """KQ = rate on the covariates, OV = the response: (rate/L) sum_l y_l x_l' x, one step of gradient descent."""
+    kq = torch.zeros(1, features + 1, features + 1, dtype=torch.float64)
+    kq[0, :features, :features] = rate * torch.eye(features)
+    ov = torch.zeros(1, 1, features + 1, dtype=torch.float64)
+    ov[0, 0, features] = 1
+    return kq, ov
 
 
 def _from_linear(kq: Tensor, ov: Tensor, gamma: float) -> Network:

@@ -18,6 +18,7 @@ from headsmith.lab.approximate import Problem
 from headsmith.lab.mechanism import Mechanism, mechanism
 from headsmith.lab.models import AttentionModel
 from headsmith.lab.tasks import Prompts, Task
+from headsmith.network import Attention, Network
 from headsmith.records.shown import Shown, number
 from headsmith.reference import regression, risks
 from headsmith.refusal import Refusal
@@ -188,6 +189,13 @@ def as_model(model: AttentionModel | nn.Module | Mapping[str, Any], responses: i
         return _from_mapping(model, responses)
     if isinstance(model, nn.MultiheadAttention):
         return _from_torch(model, responses)
+    if isinstance(model, Network):
+        return _from_network(model)
+    if not isinstance(model, nn.Module):
+        raise Refusal(
+            f"diagnose reads our model, an nn.MultiheadAttention or a dict of W_Q, W_K, W_V, W_O, not a "
+            f"{type(model).__name__} (a run holds its own: run.diagnoses, run.model(seed))"
+        )
     for name, part in model.named_modules():
         if isinstance(part, nn.LayerNorm | nn.BatchNorm1d | nn.GroupNorm):
             raise Refusal(
@@ -200,6 +208,12 @@ def as_model(model: AttentionModel | nn.Module | Mapping[str, Any], responses: i
                 "in KQ; pass the attention alone, trained without positions"
             )
     inner = [part for part in model.modules() if isinstance(part, nn.MultiheadAttention)]
+    loose = [name for name, _ in model.named_parameters(recurse=False)]
+    if inner and loose:
+        raise Refusal(
+            f"{loose[0]} is a weight outside of the attention, such as positions added to the tokens: its part is not "
+            "in KQ and OV; pass the attention alone"
+        )
     if len(inner) == 1 and len(list(model.children())) == 1:
         return _from_torch(inner[0], responses)
     raise Refusal(
@@ -211,7 +225,13 @@ def _from_mapping(given: Mapping[str, Any], responses: int) -> AttentionModel:
     missing = [name for name in ("W_Q", "W_K", "W_V", "W_O") if name not in given]
     if missing:
         raise Refusal(f"a layer is given by W_Q, W_K, W_V and W_O; {', '.join(missing)} is missing")
-    q, k, v, o = (torch.as_tensor(given[name]).double() for name in ("W_Q", "W_K", "W_V", "W_O"))
+    strange = sorted(set(given) - {"W_Q", "W_K", "W_V", "W_O", "scale", "activation", "features"})
+    if strange:
+        raise Refusal(
+            f"{', '.join(strange)}: a layer is W_Q, W_K, W_V, W_O with a scale; biases, normalisation and positions "
+            "act outside of KQ and OV, so a layer with them is not described by its mechanism"
+        )
+    q, k, v, o = (_stacked(given[name]) for name in ("W_Q", "W_K", "W_V", "W_O"))
     q, k, v, o = (t.unsqueeze(0) if t.ndim == 2 else t for t in (q, k, v, o))
     if q.shape != k.shape or v.shape[-1] != q.shape[-1] or o.shape[-1] != v.shape[-2]:
         shapes = ", ".join(str(tuple(t.shape)) for t in (q, k, v, o))
@@ -222,6 +242,24 @@ def _from_mapping(given: Mapping[str, Any], responses: int) -> AttentionModel:
     return AttentionModel.from_products(
         kq, (o @ v)[:, features - q.shape[-1] :], features, given.get("activation", "exp")
     )
+
+
+def _from_network(network: Network) -> AttentionModel:
+    """A constructed layer: its maps are the weights, its last features y or y1, y2, ... the responses."""
+    layers = list(network.layers.values())
+    layer, responses = layers[0], sum(name.startswith("y") for name in network.features)
+    plain = len(layers) == 1 and isinstance(layer, Attention) and layer.weights == "softmax" and responses
+    if not (plain and isinstance(layer, Attention) and layer.visible == "strict" and not layer.memory_tokens):
+        raise Refusal("this Network is not one strictly causal softmax layer on tokens (x, y); pass one of construct's")
+    maps = {"W_Q": layer.query, "W_K": layer.key, "W_V": layer.value, "W_O": layer.output}
+    return _from_mapping({name: m.dense() for name, m in maps.items()} | {"scale": layer.scale}, responses)
+
+
+def _stacked(given: Any) -> Tensor:
+    """One matrix per head, as a tensor, an array or a list of either."""
+    if isinstance(given, list | tuple):
+        given = torch.stack([torch.as_tensor(part) for part in given])
+    return torch.as_tensor(given).detach().double()
 
 
 def _from_torch(module: nn.MultiheadAttention, responses: int) -> AttentionModel:

@@ -125,6 +125,8 @@ def work() -> None:
             print("done", flush=True)
         except Refusal as refusal:
             print(str(refusal), flush=True)
+        except KeyboardInterrupt:  # the parent hears of it too, and says so once
+            sys.exit(130)
 
 
 def _tuples(described: dict[str, Any]) -> dict[str, Any]:

@@ -163,7 +163,7 @@ class Trainer:
         self,
         until: int | None = None,
         save: Callable[[], object] | None = None,
-        every: float = 10.0,
+        every: float = 2.0,
         watch: Callable[[int], object] | None = None,
     ) -> None:
         """Train to step `until` (the recipe's end), noting history, calling `save` every so many seconds."""

@@ -34,6 +34,7 @@ from headsmith.machines.reading import Reading
 from headsmith.machines.result import Result
 from headsmith.network import Attention as Softmax
 from headsmith.network import Network, Select
+from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK, Certificate, StaleCertificate
 from headsmith.proof.rounding import FORMATS
 from headsmith.records.shown import Shown, number, upper
@@ -142,7 +143,7 @@ class Attention:
         for _ in range(12):
             try:
                 table = make(self.domain, aim, self.dtype_name)
-            except Refusal:
+            except (Refusal, Unprovable):
                 break
             approximation, rounding = self._promise(table)
             if approximation + rounding <= self.eps:
@@ -258,8 +259,10 @@ class Attention:
             )
         return x
 
-    def __call__(self, program: Program, X: Any) -> Result:
+    def __call__(self, program: Program, X: Any = None) -> Result:
         """Run a program on the tokens X, (..., tokens, features)."""
+        if X is None:
+            raise Refusal(f"a program needs tokens to run on: vm(program, X) with X (tokens, {self.features} features)")
         if isinstance(program, LinearProgram):
             return running.run_chain(self, (program,), X)
         if isinstance(program, ChainProgram):
@@ -269,7 +272,7 @@ class Attention:
                 f"a program comes from hs.prompt (head, linear, mlp, mean, ...), not {type(program).__name__}"
             )
         x = self.accept(X)
-        return running.run_head(self, program.on(x), x)
+        return running.run_head(self, program.on(x, self.head_dim), x)
 
     def value(self, program: HeadProgram, X: Any) -> Tensor:
         """The output alone, its range checked, its error not worked out."""
@@ -282,7 +285,7 @@ class Attention:
         if isinstance(program, LinearProgram | ChainProgram):
             raise Refusal("explain shows a head; give the program of one head")
         x = self.accept(X)
-        return running.explain(self, program.on(x), x, query)
+        return running.explain(self, program.on(x, self.head_dim), x, query)
 
     @classmethod
     def for_library(

@@ -63,6 +63,8 @@ def smooth(radius: float, eps: float, dtype: str = "float64") -> Identity:
     The closed formulas give a first number of steps; then one step after another is taken away as long as some spacing
     and sharpness still reach eps at sampled points, and the table is proved.
     """
+    if eps < 1e-18 * radius:
+        raise Refusal(f"the identity on |z| <= {radius:g} cannot be had within {eps:.2g}: numbers are not that fine")
     shortest = identity(radius, eps)
     while shortest.keys > 3:
         error, h, kappa = best_lattice(radius, shortest.keys - 2)

@@ -170,7 +170,8 @@ class Explanation(Shown):
 
 
 def explain(vm: Attention, program: HeadProgram, x: Tensor, query: int) -> Explanation:
-    if x.dim() != 2 or program.weights[0].dim() != 2 or not 0 <= query < len(x):
+    one = x.dim() == program.weights[0].dim() == 2
+    if not (one and isinstance(query, int) and 0 <= query < len(x)):
         raise Refusal(f"explain takes one head, one sequence and a token 0..{x.shape[-2] - 1} of it")
     check(vm, program, x)
     trace = vm.network.trace(vm.encode(program, x))

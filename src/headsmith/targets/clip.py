@@ -158,6 +158,7 @@ def plan_clip(
     eps, dtype, method = read_eps(eps), read_dtype(dtype), read_method(method, METHODS)
     if domain is None:
         raise Refusal("truncated linear models need a domain for the features of x, such as domain=(-3, 3)")
+    heads = target.heads if heads is None else heads
     planner = _Planner(target, eps, read_domain(domain, dtype), dtype, method, heads)
     try:
         return planner.plan()

@@ -64,7 +64,8 @@ class ReluNetwork:
 class Clip:
     """Range_[low, high](w_i . x_i + t_i), one truncated linear model for each of n tokens (Def 3.2).
 
-    W (n tokens, d features), t (n tokens); net(x) takes x (batch..., n, d) to (batch..., n).
+    W (n tokens, d features), t (n tokens); net(x) takes x (batch..., n, d) to (batch..., n). `heads` asks for the
+    multi-head form, so many heads with the tokens as keys (Thm 3.9); compile(..., heads=4) says the same.
 
     >>> Clip([[1.0, 2.0], [0.5, -1.0]], [0.0, 0.25])
     Clip of 2 truncated linear models in 2 features, range [-1, 1]
@@ -74,6 +75,7 @@ class Clip:
     t: Any
     low: float = -1.0
     high: float = 1.0
+    heads: int | None = None
 
     def __post_init__(self) -> None:
         W, t = _numbers(self.W, "W", 2), _numbers(self.t, "t", 1)
@@ -81,6 +83,8 @@ class Clip:
             raise Refusal(f"W has {len(W)} rows but t has {len(t)} numbers: each token has one row and one number")
         for name, value in zip(("W", "t", "low", "high"), (W, t, *_range(self.low, self.high)), strict=True):
             object.__setattr__(self, name, value)
+        if self.heads is not None:
+            _sizes(heads=self.heads)
 
     def __repr__(self) -> str:
         n, d = self.W.shape
@@ -149,7 +153,8 @@ class Descent:
         _sizes(features=self.features, samples=self.samples, steps=self.steps)
         if self.loss not in ("squared", "logistic", "huber"):
             raise Refusal(f"no loss is called {self.loss!r}; there are squared, logistic and huber")
-        if not (0 < self.rate < math.inf and 0 <= self.l2 < math.inf):
+        numbers = isinstance(self.rate, int | float) and isinstance(self.l2, int | float)
+        if not (numbers and 0 < self.rate < math.inf and 0 <= self.l2 < math.inf):
             raise Refusal("the rate must be a positive number, and l2 must not be negative")
 
 

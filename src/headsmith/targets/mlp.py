@@ -171,8 +171,8 @@ def plan_mlp(
 def _refusal(stack: Stack, eps: float, domain: Domain, dtype: str, short: Short) -> Refusal:
     """What was asked, why it cannot be had, and an eps that was just tried and can."""
     asked = f"{stack} within {number(eps)} in {dtype} cannot be certified: {short.reason}"
-    best = 1.5 * short.best if math.isfinite(short.best) else 10 * eps
-    for _ in range(8):
+    best = 1.5 * short.best if math.isfinite(short.best) else max(10 * eps, 1e-15)
+    for _ in range(24):
         best = float(upper(best))
         try:
             _planned(stack, best, domain, dtype)

@@ -49,7 +49,10 @@ class Ranges:
 
 
 def read_ranges(domain: Any) -> Ranges:
-    """domain=5.0 bounds residuals and entries alike; domain={"residual": 5.0, "x": 3.0} tells them apart."""
+    """domain=5.0 or (-5, 5) bounds residuals and entries alike; domain={"residual": 5.0, "x": 3.0} tells them apart."""
+    match domain:
+        case (int() | float() as low, int() | float() as high) if low == -high:
+            domain = high
     given = domain if isinstance(domain, Mapping) else {"residual": domain}
     unknown = sorted(set(given) - set(NAMES))
     try:

@@ -185,13 +185,13 @@ def plan_rule(target: ResidualRule, *, eps: Any, domain: Any, dtype: Any = "floa
         raise Refusal("a rule needs a domain, such as domain=5.0: the size of residuals and entries")
     ranges = read_ranges(domain)
     asked = eps
-    for _ in range(8):
+    for _ in range(20):
         plan = _attempt(target, f, ranges, asked, dtype, method)
         if plan is not None and asked == eps:
             return plan
         if plan is not None:
             raise Refusal(f"({f}) x within {number(eps)} in {dtype} cannot be certified; eps = {asked:g} can be had")
-        asked *= 10
+        asked = max(10 * asked, 1e-15)
     raise Refusal(f"({f}) x within {number(eps)} in {dtype} cannot be certified, nor within {asked / 10:g}")
 
 

@@ -33,6 +33,8 @@ def formulas(target: SequenceMap) -> tuple[Expression, ...]:
     """One expression for each output number, token by token, in the variables x1, x2, ..."""
     assert not callable(target.f)
     count = target.tokens * target.features
+    if not isinstance(target.f, list | tuple):
+        raise Refusal(f"a sequence map is a list of {count} formulas, or a callable with lipschitz=, not {target.f!r}")
     given = [g for row in target.f for g in (row if isinstance(row, list | tuple) else [row])]
     if len(given) != count:
         raise Refusal(
@@ -51,14 +53,32 @@ def called(target: SequenceMap) -> Any:
     n, d = target.tokens, target.features
 
     def f(*points: np.ndarray) -> np.ndarray:
-        X = np.stack(np.broadcast_arrays(*points), -1).reshape(*np.broadcast_shapes(*(p.shape for p in points)), n, d)
+        shape = np.broadcast_shapes(*(p.shape for p in points))
+        X = np.ascontiguousarray(np.stack(np.broadcast_arrays(*points), -1).reshape(-1, n, d), dtype=np.float64)
         with torch.no_grad():
-            y = target.f(torch.from_numpy(np.ascontiguousarray(X, dtype=np.float64)))  # type: ignore[operator]
+            y = _each(target.f, torch.from_numpy(X))
         if not isinstance(y, Tensor) or y.shape != X.shape:
-            raise Refusal(f"the map must send tensors (..., {n}, {d}) to tensors of the same shape")
-        return np.moveaxis(y.double().numpy().reshape(*X.shape[:-2], n * d), -1, 0)
+            raise Refusal(f"the map must send a tensor ({n}, {d}), tokens by features, to one of the same shape")
+        return np.moveaxis(y.double().numpy().reshape(*shape, n * d), -1, 0)
 
     return f
+
+
+def _each(f: Any, X: Tensor) -> Any:
+    """f of every sequence in X (batch, tokens, features), sequence by sequence: X.flip(0) then turns the tokens round.
+
+    Code that only knows batches, and fails on one sequence, is given the batch.
+    """
+    try:
+        alone = f(X[0])
+    except Exception:
+        return f(X)
+    if not isinstance(alone, Tensor) or alone.shape != X.shape[1:]:
+        return f(X)
+    try:
+        return torch.vmap(f)(X)
+    except Exception:  # code that asks for numbers, as `if X[0] > 0` does
+        return torch.stack([f(x) for x in X])
 
 
 def lipschitz_of(target: SequenceMap) -> float:

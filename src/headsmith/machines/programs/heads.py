@@ -42,8 +42,8 @@ class HeadProgram:
     def head_dim(self) -> int:
         return self.weights[0].shape[-2]
 
-    def on(self, x: Tensor) -> HeadProgram:
-        """The program for these tokens."""
+    def on(self, x: Tensor, rows: int = 0) -> HeadProgram:
+        """The program for these tokens, on a machine whose heads have this many rows."""
         return self
 
     def reference(self, x: Tensor) -> Tensor:
@@ -58,14 +58,16 @@ class SampleProgram:
     """An estimator on tokens of `samples`; its head depends on how many inputs they have and how far apart they lie."""
 
     name: str
-    build: Callable[[Tensor], HeadProgram]
+    tau: float
 
-    def on(self, x: Tensor) -> HeadProgram:
-        if x.shape[-1] < 5:
+    def on(self, x: Tensor, rows: int = 0) -> HeadProgram:
+        flags = x[..., -2:]
+        if x.shape[-1] < 5 or bool(((flags != 0) & (flags != 1)).any() | (flags.sum(-1) != 1).any()):
             raise Refusal(
-                f"{self.name} runs on tokens made by hs.prompt.samples(x, y, query), which have 5 features or more"
+                f"{self.name} runs on tokens made by hs.prompt.samples(x, y, query), which have 5 features or more, "
+                "the last two (is_data, is_query)"
             )
-        return self.build(x)
+        return _smoother(x.double(), self.tau, rows)
 
     def reference(self, x: Tensor) -> Tensor:
         return self.on(x).reference(x)
@@ -121,9 +123,11 @@ def head(W_K: Any, W_Q: Any, W_V: Any, scale: float = 1.0, biases: Biases | None
         raise Refusal(
             f"W_K, W_Q and W_V must have one shape (head_dim, features), not {shapes}; pad the smaller ones with zeros"
         )
-    if not math.isfinite(scale):
-        raise Refusal(f"the scale of a head must be a finite number, not {scale}")
-    given = biases or (None, None, None)
+    if not (isinstance(scale, int | float) and math.isfinite(scale)):
+        raise Refusal(f"the scale of a head must be a finite number, not {scale!r}")
+    given = (None, None, None) if biases is None else biases
+    if not (isinstance(given, tuple | list) and len(given) == 3):
+        raise Refusal("the biases of a head are three, (b_K, b_Q, b_V); None stands for zeros")
     b_k, b_q, b_v = (_bias(b, w, f"b_{n}") for b, w, n in zip(given, (k, q, v), "KQV", strict=True))
     return HeadProgram("head", (k, q * scale, v), (b_k, b_q * scale, b_v))
 
@@ -166,7 +170,7 @@ def mlp(module: nn.Module) -> ChainProgram:
 
 def samples(x: Any, y: Any, query: Any) -> Tensor:
     """Tokens (x, |x|^2, y, is_data, is_query): the data, x (n, inputs), then where to predict, query (m, inputs)."""
-    x, y, query = (torch.as_tensor(v, dtype=torch.float64) for v in (x, y, query))
+    x, y, query = (_numbers(v, name) for v, name in ((x, "x"), (y, "y"), (query, "query")))
     if x.dim() != 2 or query.dim() != 2 or y.shape != x.shape[:1] or query.shape[1] != x.shape[1]:
         raise Refusal("samples needs x (n, inputs), y (n,) and query (m, inputs)")
     data = torch.cat(
@@ -179,45 +183,64 @@ def samples(x: Any, y: Any, query: Any) -> Tensor:
 
 def kernel_regression(tau: float) -> SampleProgram:
     """sum_i y_i exp(-tau |x_i - x_q|^2) / sum_i exp(-tau |x_i - x_q|^2), the Nadaraya-Watson estimator."""
-    return SampleProgram(f"kernel regression, tau = {tau:g}", lambda x: _smoother(x, tau))
+    if not (isinstance(tau, int | float) and 0 <= tau < math.inf):
+        raise Refusal(f"tau must be a number that is not negative, not {tau!r}")
+    return SampleProgram(f"kernel regression, tau = {tau:g}", float(tau))
 
 
 def nearest_neighbour(tau: float = 300.0) -> SampleProgram:
     """The label of the nearest sample: kernel regression so sharp that one sample takes all."""
-    return SampleProgram("nearest neighbour", lambda x: _smoother(x, tau))
+    return SampleProgram("nearest neighbour", kernel_regression(tau).tau)
 
 
 def mean() -> SampleProgram:
     """The mean of the labels: tau = 0."""
-    return SampleProgram("mean", lambda x: _smoother(x, 0.0))
+    return SampleProgram("mean", 0.0)
 
 
-def _smoother(tokens: Tensor, tau: float) -> HeadProgram:
-    """K = (2 tau x, -tau |x|^2, -big is_query), Q = (x, is_query, is_query), V = y in its first row."""
+def _smoother(tokens: Tensor, tau: float, rows: int) -> HeadProgram:
+    """K = (2 tau x, -tau |x|^2, -big is_query), Q = (x, is_query, is_query), V = y in its first row.
+
+    Each product is split evenly between K and Q, and big over all the rows that are left: small entries, small domain.
+    """
     inputs = tokens.shape[-1] - 4
     square, label, asked = inputs, inputs + 1, inputs + 3
-    far = 4 * float(tokens[..., :inputs].square().sum(-1).max())
-    k, q, v = (torch.zeros(inputs + 2, tokens.shape[-1], dtype=torch.float64) for _ in range(3))
-    k[:inputs, :inputs] = 2 * tau * torch.eye(inputs)
-    k[inputs, square], k[inputs + 1, asked] = -tau, -(tau * far + 40.0)
-    q[:inputs, :inputs] = torch.eye(inputs)
-    q[inputs, asked] = q[inputs + 1, asked] = 1.0
+    spare = max(1, rows - inputs - 1)
+    most = float(tokens[..., :inputs].square().sum(-1).max())
+    k, q, v = (torch.zeros(inputs + 1 + spare, tokens.shape[-1], dtype=torch.float64) for _ in range(3))
+    k[:inputs, :inputs] = q[:inputs, :inputs] = math.sqrt(2 * tau) * torch.eye(inputs)
+    q[inputs, asked] = math.sqrt(tau * max(most, 1e-300))
+    k[inputs, square] = -tau / max(float(q[inputs, asked]), 1e-300)
+    q[inputs + 1 :, asked] = math.sqrt((tau * _gap(tokens, inputs) + 40.0) / spare)
+    k[inputs + 1 :, asked] = -q[inputs + 1 :, asked]
     v[0, label] = 1.0
     return head(k, q, v)
 
 
+def _gap(tokens: Tensor, inputs: int) -> float:
+    """The largest squared distance of a query from its nearest sample: other queries must score less than that one."""
+    x, data, asked = tokens[..., :inputs], tokens[..., -2] == 1, tokens[..., -1] == 1
+    far = torch.cdist(x, x).square().masked_fill(~data.unsqueeze(-2), math.inf).amin(-1)
+    return float(far[asked & far.isfinite()].amax()) if bool((asked & far.isfinite()).any()) else 0.0
+
+
 def _matrix(value: Any, name: str) -> Tensor:
-    matrix = torch.as_tensor(value).detach().to(torch.float64)
+    matrix = _numbers(value, name)
     if matrix.dim() < 2 or not bool(torch.isfinite(matrix).all()):
         raise Refusal(f"{name} must be a matrix of finite numbers (head_dim, features)")
     return matrix
 
 
+def _numbers(value: Any, name: str) -> Tensor:
+    try:
+        return torch.as_tensor(value).detach().to(torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise Refusal(f"{name} must hold numbers only") from None
+
+
 def _bias(value: Any, matrix: Tensor, name: str) -> Tensor:
     rows = matrix.shape[:-1]
-    bias = (
-        torch.zeros(rows, dtype=torch.float64) if value is None else torch.as_tensor(value).detach().to(torch.float64)
-    )
+    bias = torch.zeros(rows, dtype=torch.float64) if value is None else _numbers(value, name)
     if bias.shape != rows or not bool(torch.isfinite(bias).all()):
         raise Refusal(f"{name} must be {tuple(rows)} finite numbers, one a row")
     return bias
