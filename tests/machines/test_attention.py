@@ -256,6 +256,35 @@ def test_estimators_are_prompts_of_one_machine():
         assert float((value - weight @ y).abs().max()) <= 1e-8
     with pytest.raises(Refusal, match="samples"):
         machine(mean(), torch.zeros(3, 4))
+    with pytest.raises(Refusal, match="is_query"):
+        machine(mean(), random(3, 5, seed=1))
+    with pytest.raises(Refusal, match="not negative"):
+        kernel_regression(-1.0)
+
+
+def test_estimators_fit_a_small_domain():
+    machine = Attention(features=16, head_dim=16, tokens=32, domain=4.0, eps=1e-5)
+    x, query = random(24, 6, seed=0).clamp(-1, 1), random(8, 6, seed=1).clamp(-1, 1)
+    y, far = torch.sin(3 * x[:, 0]), torch.cdist(query, x).square()
+    for tau, program in ((0.0, mean()), (1.0, kernel_regression(1))):
+        result = machine(program, samples(x, y, query))
+        error = float((result.value[24:, 0] - torch.softmax(-tau * far, -1) @ y).abs().max())
+        assert error <= result.certificate.bound <= 1e-5 and result.value.shape == (32, 16)
+
+
+def test_wrong_arguments_are_named():
+    machine, eye = Attention(features=4, head_dim=4, tokens=4, domain=2.0, eps=1e-3), torch.eye(4)
+    for wrong, says in (
+        (lambda: machine(head(eye, eye, eye)), "needs tokens"),
+        (lambda: head(eye, eye, eye, biases=(torch.zeros(4),) * 2), "biases of a head are three"),
+        (lambda: head(eye, eye, eye, biases=3), "biases of a head are three"),
+        (lambda: head(eye, eye, eye, scale="a"), "scale of a head"),
+        (lambda: head("a", eye, eye), "W_K must hold numbers"),
+        (lambda: machine.explain(head(eye, eye, eye), torch.zeros(4, 4), query="a"), "a token 0..3"),
+        (lambda: Attention(features=4, head_dim=4, tokens=4, domain=2.0, eps=1e-30), "can be had"),
+    ):
+        with pytest.raises(Refusal, match=says):
+            wrong()
 
 
 @pytest.mark.parametrize(

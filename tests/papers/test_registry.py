@@ -95,3 +95,10 @@ def test_an_id_is_taken_once_and_a_source_must_be_a_paper(toy):
         toy.experiment("ours/toy", "again", presets={}, self_check=lambda: True)
     with pytest.raises(Refusal, match="no paper 'unknown'"):
         toy.experiment("a/b", "c", presets={}, self_check=lambda: True, source="unknown")
+
+
+def test_a_figure_in_parts_is_answered_with_its_parts():
+    registry = Registry()
+    registry.experiments = dict.fromkeys(["p/figure-1a", "p/figure-1b", "p/figure-10", "p/figure-21"])
+    with pytest.raises(Refusal, match=r"did you mean p/figure-1a or p/figure-1b\?$"):
+        registry.find("p/figure-1")

@@ -108,6 +108,15 @@ def slope(sizes, errors):
     return np.polyfit(np.log(sizes), np.log(errors), 1)[0]
 
 
+def test_the_target_may_ask_for_heads():
+    W, t = np.full((5, 2), 0.4), np.linspace(-0.2, 0.2, 5)
+    own = hs.plan(hs.target.Clip(W, t, low=-1, high=1, heads=4), domain=(-3, 3), eps=1e-3)
+    asked = hs.plan(hs.target.Clip(W, t, low=-1, high=1), domain=(-3, 3), eps=1e-3, heads=4)
+    assert own.heads == asked.heads == 4 and own.bound == asked.bound
+    with pytest.raises(hs.Refusal, match="heads must be"):
+        hs.target.Clip(W, t, heads=1.5)
+
+
 def test_printed_rule_has_slope_minus_one_in_p():
     sizes = [8, 16, 32, 64]
     errors = [sup([rules.printed_rule(-1, 1, p)], -1, 1, 20_001) for p in sizes]

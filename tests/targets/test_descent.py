@@ -124,6 +124,12 @@ def test_what_cannot_be_promised_is_refused(data):
         hs.target.Descent("hinge", 4, 16)
     with pytest.raises(hs.Refusal, match="0 or 1"):
         hs.compile(descent("logistic", 1, 0.5), domain=4.0, eps=1e-3)(X, y)
+    with pytest.raises(hs.Refusal, match="rate must be"):
+        hs.target.Descent("squared", 4, 16, rate="fast")  # type: ignore[arg-type]
+    with pytest.raises(hs.Refusal, match=r"eps = .* can be had") as refused:
+        hs.plan(descent("logistic", 5, 0.5), domain=4.0, eps=1e-30)
+    eps = float(str(refused.value).split("eps = ")[1].split()[0])
+    assert hs.plan(descent("logistic", 5, 0.5), domain=4.0, eps=eps).bound <= eps
 
 
 def test_batches_and_files(data, tmp_path):

@@ -170,6 +170,7 @@ def test_refusals():
         hs.plan(model, domain=(-3, 3), eps=1e-9, dtype="float32")
     eps = float(str(refused.value).split("eps = ")[1].split()[0])
     assert hs.plan(model, domain=(-3, 3), eps=eps, dtype="float32").bound <= eps
+    refuses(perceptron(2, 3, 1), "can be had", eps=1e-25)
     net = hs.compile(model, domain=(-3, 3), eps=1e-3)
     with pytest.raises(hs.Refusal, match="outside"):
         net(torch.full((4,), 3.5))

@@ -103,6 +103,8 @@ def test_inputs_out_of_range_are_refused_by_name():
         hs.compile(hs.target.ResidualRule("tanh(t)", 2, 3), domain=2.0, eps=1e-16)
     eps = float(str(refusal.value).split("eps = ")[1].split()[0])
     assert hs.compile(hs.target.ResidualRule("tanh(t)", 2, 3), domain=2.0, eps=eps).certificate.bound <= eps
+    with pytest.raises(hs.Refusal, match="can be had"):
+        hs.compile(hs.target.ResidualRule("tanh(t)", 2, 3), domain=(-2, 2), eps=1e-30)
 
 
 @pytest.mark.parametrize("method", ["auto", "dense"])

@@ -95,6 +95,20 @@ def test_a_file_is_proved_again(grid, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "one",
+    [
+        lambda X: X.flip(0),
+        lambda X: torch.stack([X[1] / 2, X[0] - X[1]]),
+        lambda X: X if X.sum() > -9 else -X,
+    ],
+)
+def test_a_callable_on_one_sequence(one):
+    net = hs.compile(Map(one, tokens=2, features=1, lipschitz=2.0), domain=(-1, 1), eps=2e-1)
+    X = torch.tensor([[0.9], [-0.3]]).double()
+    assert float((net(X) - one(X)).abs().max()) <= net.certificate.bound <= 2e-1
+
+
+@pytest.mark.parametrize(
     ("target", "options", "says"),
     [
         (Map(["x1"] * 6, tokens=6, features=1), {}, r"g\^\(dn\)"),
@@ -104,6 +118,8 @@ def test_a_file_is_proved_again(grid, tmp_path):
         (Map(F, tokens=0, features=1), {}, "positive number"),
         (Map(F, tokens=2, features=1), {"method": "bumps", "eps": 1e-3}, r"g\^\(dn\)"),
         (Map(F, tokens=2, features=1), {"method": "magic"}, "no method"),
+        (Map(3, tokens=2, features=1), {}, "list of 2 formulas"),
+        (Map(lambda X: X[0], tokens=2, features=1, lipschitz=1.0), {}, "same shape"),
     ],
 )
 def test_refusals(target, options, says):

@@ -36,12 +36,12 @@ from headsmith.network import Attention as Softmax
 from headsmith.network import Network, Select
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK, Certificate, StaleCertificate
-from headsmith.proof.rounding import FORMATS
+from headsmith.proof.rounding import FORMATS, gamma
 from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
 
 LONGEST = 1024  # steps of a printed table that is built
-PRODUCTS = 8.0  # the promise for all prompts allows sum_k |theta_k x_k| + |bias| up to this many times the domain
+PRODUCTS = 1.0  # the promise for all prompts allows sum_k |theta_k x_k| + |bias| up to this many times the domain
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,7 +129,8 @@ class Attention:
         fmt = FORMATS[self.dtype_name]
         room = (self.domain, self.head_dim, self.tokens, fmt)
         exact = a_priori(table.proof.bound, *room)[0]
-        entry = table.proof.bound + table.rounding(self.terms, PRODUCTS * self.domain)
+        slip = gamma(self.terms, fmt.unit) * PRODUCTS * self.domain  # summed first, then read off the table
+        entry = table.proof.bound + table.rounding(2, self.domain) + slip
         moved, softmax = a_priori(entry, *room)
         return exact * SLACK, (moved - exact + softmax) * SLACK
 
@@ -188,6 +189,7 @@ class Attention:
                 rows=rows,
                 features=self.features,
                 carried=flags,
+                grouped=True,
             ),
             "bend": Bending(
                 {name: activation_head(name, self.dtype_name) for name in ACTIVATIONS},

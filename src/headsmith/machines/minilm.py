@@ -155,7 +155,7 @@ def machine() -> Attention:
     reach, products = proved_range()
     if reach > DOMAIN or products > PRODUCTS * DOMAIN:
         raise Refusal(f"these weights can reach {reach:.4g}, beyond the machine's domain {DOMAIN:g}")
-    return Attention(WIDTH, SIZE, LONGEST, DOMAIN, eps=1e-5)
+    return Attention(WIDTH, SIZE, LONGEST, DOMAIN, eps=1e-6)
 
 
 def direct(layer: int, x: Tensor) -> Tensor:

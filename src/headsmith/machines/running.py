@@ -14,7 +14,7 @@ from headsmith.machines.bounds import a_posteriori
 from headsmith.machines.programs.heads import HeadProgram, LinearProgram
 from headsmith.machines.result import Result
 from headsmith.proof.certificate import SLACK, Certificate
-from headsmith.proof.rounding import INFLATE, gamma
+from headsmith.proof.rounding import FORMATS, INFLATE, gamma
 from headsmith.records.shown import Shown, number
 from headsmith.refusal import Refusal
 
@@ -58,7 +58,8 @@ def check(vm: Attention, program: HeadProgram, x: Tensor) -> list[float]:
 
 def entry_errors(vm: Attention, sizes: list[float]) -> list[tuple[float, float]]:
     """(approximation, rounding) of an entry of K, Q and V."""
-    return [(vm.table.proof.bound, vm.table.rounding(vm.terms, size)) for size in sizes]
+    own, slip = vm.table.rounding(2, vm.domain), gamma(vm.terms, FORMATS[vm.dtype_name].unit)
+    return [(vm.table.proof.bound, own + slip * size) for size in sizes]  # summed first, then read off the table
 
 
 def bend_error(vm: Attention, activation: str, entry: float) -> tuple[float, float, float]:

@@ -200,7 +200,7 @@ class Solver(Shown):
         if n > self.samples or d > self.features:
             raise Refusal(
                 f"{n} samples of {d} features are more than the {self.samples} x {self.features} that this solver was "
-                "built for: build a larger one"
+                "built for: build a larger one" + " (the intercept counts as a feature)" * program.intercept
             )
         if math.isinf(program.condition) and not program.problem.l1.all():
             raise Refusal(

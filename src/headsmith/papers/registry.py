@@ -150,7 +150,8 @@ class Registry:
         """The experiment of that id, or a refusal that names its nearest neighbours."""
         if id in self.experiments:
             return self.experiments[id]
-        near = difflib.get_close_matches(id, self.experiments, n=3, cutoff=0.3) or list(self.experiments)
+        parts = [name for name in self.experiments if name.startswith(id) and not name[len(id) : len(id) + 1].isdigit()]
+        near = parts or difflib.get_close_matches(id, self.experiments, n=3, cutoff=0.3) or list(self.experiments)
         hint = f"did you mean {' or '.join(near)}?" if near else "none is registered"
         raise Refusal(f"there is no experiment {id!r}; {hint}")
 

@@ -194,17 +194,16 @@ def plan_descent(
         )
     ranges = read_ranges(domain)
     asked = eps
-    for _ in range(8):
+    task = f"{target.steps} steps of gradient descent on the {target.loss} loss within {number(eps)} in {dtype}"
+    more = " (float64 gives more)" * (dtype == "float32")
+    for _ in range(20):
         plan = _attempt(target, ranges, asked, dtype, method)
         if plan is not None and asked == eps:
             return plan
         if plan is not None:
-            break
-        asked *= 10
-    task = f"{target.steps} steps of gradient descent on the {target.loss} loss within {number(eps)} in {dtype}"
-    raise Refusal(
-        f"{task} cannot be certified; eps = {asked:g} can be had" + (" (float64 gives more)" * (dtype == "float32"))
-    )
+            raise Refusal(f"{task} cannot be certified; eps = {asked:g} can be had{more}")
+        asked = max(10 * asked, 1e-15)
+    raise Refusal(f"{task} cannot be certified, nor within {asked / 10:g}{more}: a smaller domain may help")
 
 
 def _attempt(target: Descent, ranges: Ranges, eps: float, dtype: str, method: str) -> DescentPlan | None:

@@ -54,8 +54,8 @@ def measure(seed: int) -> dict[str, Any]:
     vm = Attention(features=16, head_dim=16, tokens=32, domain=64.0, eps=1e-6)
     rows, hashes = [], {vm.weight_hash}
     for name, (program, x) in programs(seed).items():
-        result = vm(program, x)
-        error = float((result.value - program.reference(x)).abs().max())
+        result, want = vm(program, x), program.reference(x)  # estimators fill one row of the machine
+        error = float((result.value[..., : want.shape[-1]] - want).abs().max())
         bound = result.certificate.bound
         rows.append({"name": name, "error": error, "bound": bound, "result": f"{number(error, 2)}  ({upper(bound)})"})
         hashes.add(vm.weight_hash)
