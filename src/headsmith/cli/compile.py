@@ -108,8 +108,13 @@ def target_of(text: str, activation: str | None = None) -> Any:
     if not text.endswith(".safetensors"):
         return text
     from headsmith.targets.mlp import read_mlp
+    from headsmith.targets.perceptron import NoActivation
 
-    return read_mlp(text, activation)
+    try:
+        return read_mlp(text, activation)
+    except NoActivation:
+        typer.echo(f"{text} does not say which activation it has: relu is assumed, --activation changes it", err=True)
+        return read_mlp(text, "relu")
 
 
 def compiled_table(net: FormulaNetwork, measured: Measured, seconds: float, out: Path | None = None) -> Properties:

@@ -120,6 +120,10 @@ def write_mlp(path: str | Path, model: nn.Sequential) -> Path:
     return Path(path)
 
 
+class NoActivation(Refusal):
+    """A state dict holds weights, not what stands between them."""
+
+
 def read_mlp(path: str | Path, activation: str | None = None) -> Stack:
     """The perceptron of a safetensors file.
 
@@ -138,9 +142,7 @@ def read_mlp(path: str | Path, activation: str | None = None) -> Stack:
     if not places:
         raise Refusal(f"{path} holds no MLP: it needs tensors such as 0.weight, 0.bias, 2.weight")
     if activation is None and len(places) > 1:
-        raise Refusal(
-            f"{path} does not say which activation stands between its layers: give one, such as --activation relu"
-        )
+        raise NoActivation(f"{path} does not say which activation stands between its layers: give one, such as relu")
     linears = [_linear(path, tensors, str(place)) for place in places]
     return checked(linears, [named(activation or "identity")] * (len(places) - 1))
 
