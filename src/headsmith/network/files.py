@@ -34,8 +34,6 @@ value_h(y_j)) to the stream.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -51,6 +49,7 @@ from headsmith.network.layer import Layer
 from headsmith.network.maps import Dense, Map, Select, Sparse
 from headsmith.network.network import Network
 from headsmith.network.tokens import TokenMix
+from headsmith.records import atomic_write
 from headsmith.refusal import Refusal
 
 Config = Mapping[str, Any]
@@ -193,24 +192,11 @@ def _names(value: Any) -> list[str]:
 
 
 def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Writes a safetensors file whole or not at all: a temporary file beside it, then one rename."""
+    """Writes a safetensors file, whole or not at all."""
     from safetensors.torch import save
 
-    path = Path(path)
-    data = save(
-        {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()},
-        dict(metadata),
-    )
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    own = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
+    atomic_write(path, save(own, dict(metadata)))
 
 
 def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
