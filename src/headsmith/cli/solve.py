@@ -51,13 +51,15 @@ def solve(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Solve regressions on one frozen attention machine; the prompt says which."""
+    from headsmith.compiler.plan import many
     from headsmith.machines import Solver
 
     table = read_table(data, target)
     prompts = [prompt(word, table, intercept) for word in words(programs)]
     solver = Solver(features=len(table.names) + intercept, samples=len(table.y), eps=float_of(eps))
     before = solver.weight_hash
-    with working(f"{len(prompts)} prompts on one machine"):
+    asked = many(len(prompts), "prompt")
+    with working(f"{asked} on one machine"):
         answers = [(program, solver(program), program.problem.minimiser()) for program in prompts]
     unchanged = solver.weight_hash == before
     names = [*table.names, *(["(constant)"] if intercept else [])]
@@ -81,7 +83,7 @@ def solve(
         tables.append(Table(title, ("feature", "machine", "reference", "difference"), rows))
     count = sum(p.numel() for p in solver.network.parameters())
     show(
-        f"{target} from {len(table.names)} columns, {len(table.y)} rows: {len(prompts)} prompts, one frozen machine",
+        f"{target} from {len(table.names)} columns, {len(table.y)} rows: {asked}, one frozen machine",
         *tables,
         f"weights {before[:16]}… {'before, between and after' if unchanged else 'CHANGED'}: {count} frozen numbers",
     )
