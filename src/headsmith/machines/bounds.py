@@ -14,24 +14,11 @@ printed bound has a factor n and uses 1 - exp(-D) where exp(D) - 1 is needed.)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from headsmith.proof.rounding import EXP_ERROR, FORMATS, INFLATE, Format, gamma
-
-
-@dataclass(frozen=True)
-class Entry:
-    """How far the entries of a matrix that the machine has read can be from the true ones."""
-
-    approximation: float
-    rounding: float
-
-    @property
-    def total(self) -> float:
-        return (self.approximation + self.rounding) * INFLATE
 
 
 def a_priori(e: float, size: float, head_dim: int, tokens: int, fmt: Format) -> tuple[float, float]:
