@@ -5,16 +5,19 @@ BIN := .venv/bin
 STAMP := .venv/installed
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-all bench lint clean
+.PHONY: demo test test-all mutants bench lint clean
 
 demo: $(STAMP)
 	@$(BIN)/headsmith demo
 
 test: $(STAMP)
-	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 test-all: $(STAMP)
-	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "slow or not slow" --timeout 600
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow or not slow" --timeout 600
+
+mutants: $(STAMP)
+	@$(BIN)/python -m tests.mutants
 
 bench: $(STAMP)
 	@$(ONE_THREAD) $(BIN)/python -m benchmarks

@@ -14,10 +14,10 @@ import torch
 from torch import nn
 
 from headsmith.lab import tasks
-from headsmith.lab.activations import activation
-from headsmith.lab.presets import recipe
-from headsmith.lab.reduced import ReducedTrainer
-from headsmith.lab.trainer import Trainer, one_thread
+from headsmith.lab.theory.activations import activation
+from headsmith.lab.train.presets import recipe
+from headsmith.lab.train.reduced import ReducedTrainer
+from headsmith.lab.train.trainer import Trainer, one_thread
 from headsmith.views.tables import Table
 
 BATCH, FEATURES, LENGTH, NOISE = 256, 5, 40, 0.1

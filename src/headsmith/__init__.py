@@ -18,7 +18,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "compile": "headsmith.targets",
     "plan": "headsmith.targets",
-    "load": "headsmith.targets",
+    "load": "headsmith.compiler.files",
+    "certify": "headsmith.compiler.files",
     "Certificate": "headsmith.proof.certificate",
     "StaleCertificate": "headsmith.proof.certificate",
     "Compiled": "headsmith.compiler.compiled",
@@ -28,9 +29,9 @@ _HOMES = {
 }
 _MODULES = {
     "lab": "headsmith.lab",
-    "target": "headsmith.targets.kinds",
+    "target": "headsmith.targets.public",
     "machine": "headsmith.machines",
-    "prompt": "headsmith.machines.programs",
+    "prompt": "headsmith.machines.prompts",
 }
 
 __all__ = ["Refusal", *_HOMES, *_MODULES]

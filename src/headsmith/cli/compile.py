@@ -11,8 +11,7 @@ from headsmith.cli.console import Properties, show, show_json, working, writable
 
 if TYPE_CHECKING:
     from headsmith.compiler.compiled import Compiled
-    from headsmith.targets.formula import FormulaNetwork
-    from headsmith.targets.measurement import Measured
+    from headsmith.compiler.measurement import Measured
 
 Formula = Annotated[
     str,
@@ -47,9 +46,8 @@ def compile_formula(
     """Compile a formula or a saved MLP into attention heads with a certificate."""
     import time
 
+    from headsmith.compiler.measurement import measure, scalar
     from headsmith.targets import compile
-    from headsmith.targets.formula import FormulaNetwork
-    from headsmith.targets.measurement import measure
 
     if out is not None:
         writable(out)
@@ -57,12 +55,12 @@ def compile_formula(
         start = time.perf_counter()
         net = compile(target_of(formula, activation), domain=domain, eps=eps, dtype=dtype, method=method)
         seconds = time.perf_counter() - start
-        measured = measure(net) if isinstance(net, FormulaNetwork) else None
+        measured = measure(net) if scalar(net) else None
     if out is not None:
         net.save(out)
     if json:
         show_json(compiled_record(net, measured, seconds, out))
-    elif isinstance(net, FormulaNetwork) and measured is not None:
+    elif measured is not None:
         show(compiled_table(net, measured, seconds, out), certified(net))
     else:
         show(net.plan, certified(net), *([] if out is None else [f"written to {out}"]))
@@ -85,7 +83,7 @@ def plan(
     if json:
         show_json(
             {
-                "formula": made.target,
+                "formula": str(made.target),
                 "domain": made.domain,
                 "eps": made.eps,
                 "dtype": made.dtype,
@@ -107,8 +105,7 @@ def target_of(text: str, activation: str | None = None) -> Any:
     """A formula, or the perceptron of a safetensors file."""
     if not text.endswith(".safetensors"):
         return text
-    from headsmith.targets.mlp import read_mlp
-    from headsmith.targets.perceptron import NoActivation
+    from headsmith.targets.mlp import NoActivation, read_mlp
 
     try:
         return read_mlp(text, activation)
@@ -117,17 +114,17 @@ def target_of(text: str, activation: str | None = None) -> Any:
         return read_mlp(text, "relu")
 
 
-def compiled_table(net: FormulaNetwork, measured: Measured, seconds: float, out: Path | None = None) -> Properties:
+def compiled_table(net: Compiled, measured: Measured, seconds: float, out: Path | None = None) -> Properties:
     """What was made, beside what the papers' printed rule would make of the same request."""
+    from headsmith.proof.domain import interval
     from headsmith.records.shown import number, upper
     from headsmith.views.tables import cell
 
     made, certificate, cost = net.plan, net.certificate, net.network.cost()
-    lo, hi = made.domain
     size = made.printed_anchors
     printed = "no finite size" if size == float("inf") else int(size) if size < 1e9 else number(size, 2)
     rows: list[tuple[str, Any, Any]] = [
-        ("domain", f"[{number(lo, 6)}, {number(hi, 6)}] in {made.dtype}", None),
+        ("domain", f"{interval(made.domain)} in {made.dtype}", None),
         ("method", made.method, "staircase"),
         ("keys", made.anchors, printed),
         ("heads", cost.heads, 1),
@@ -138,9 +135,11 @@ def compiled_table(net: FormulaNetwork, measured: Measured, seconds: float, out:
         ("measured error", f"{number(measured.error)}, the largest on {cell(measured.points)} points", None),
         ("time", f"{seconds:.2f} s", None),
     ]
+    if made.request.domain.note:
+        rows.append(("note", made.request.domain.note, None))
     if out is not None:
         rows.append(("file", str(out), None))
-    return Properties(made.target, rows, ("", "headsmith", "printed rule"))
+    return Properties(str(made.target), rows, ("", "headsmith", "printed rule"))
 
 
 def certified(net: Compiled) -> str:
@@ -151,9 +150,10 @@ def certified(net: Compiled) -> str:
 
 
 def compiled_record(net: Compiled, measured: Measured | None, seconds: float, out: Path | None) -> dict[str, Any]:
+    """The same as JSON."""
     made, certificate, cost = net.plan, net.certificate, net.network.cost()
     return {
-        "formula": made.target,
+        "formula": str(made.target),
         "domain": made.domain,
         "eps": made.eps,
         "dtype": made.dtype,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from headsmith.refusal import Refusal
 
 if TYPE_CHECKING:
+    from headsmith.compiler.compiled import Compiled
     from headsmith.records.shown import Shown
-    from headsmith.targets.formula import FormulaNetwork, ScalarNetwork
     from headsmith.views.tables import Table
 
 
@@ -90,32 +90,23 @@ def _plain(obj: Any) -> Any:
 
 def writable(path: Path) -> Path:
     """The path, if a file can be written there; asked before the work, not after it."""
-    folder = path.parent
+    from headsmith.records import replaceable
+
+    target = replaceable(path)
+    folder = target.parent if path.is_symlink() else path.parent
     if not folder.is_dir():
         raise Refusal(f"{path} cannot be written: there is no folder {folder}")
-    if path.is_dir():
-        raise Refusal(f"{path} is a folder: give the name of a file")
     if not os.access(folder, os.W_OK):
         raise Refusal(f"{path} cannot be written: the folder {folder} is read-only")
     return path
 
 
-def load_scalar(path: Path) -> ScalarNetwork:
+def load_scalar(path: Path) -> Compiled:
     """The network of one variable in a file."""
-    from headsmith.targets import load
-    from headsmith.targets.formula import ScalarNetwork
+    from headsmith.compiler.files import load
 
     net = load(path)
-    if not isinstance(net, ScalarNetwork):
+    inputs = list(net.target.inputs.values()) if hasattr(net, "target") else []
+    if len(inputs) != 1 or inputs[0].shape:
         raise Refusal(f"{path} holds a {net.kind}, not a function of one variable; use headsmith.load in Python")
-    return net
-
-
-def load_formula(path: Path) -> FormulaNetwork:
-    """The network of a formula in a file."""
-    from headsmith.targets.formula import FormulaNetwork
-
-    net = load_scalar(path)
-    if not isinstance(net, FormulaNetwork):
-        raise Refusal(f"{path} holds {net.plan.target}, a function given as code and not stored: this needs a formula")
     return net

@@ -74,10 +74,9 @@ def _compile_and_draw(out: Path) -> list[tuple[str, str]]:
     import torch
 
     from headsmith.cli.compile import certified, compiled_table
-    from headsmith.proof.checker import check
-    from headsmith.targets import compile, load
-    from headsmith.targets.measurement import curves, measure
-    from headsmith.views.scalar import picture
+    from headsmith.compiler.files import certify, load
+    from headsmith.compiler.measurement import measure
+    from headsmith.targets import compile
     from headsmith.views.style import save
 
     made = []
@@ -95,8 +94,8 @@ def _compile_and_draw(out: Path) -> list[tuple[str, str]]:
         x = torch.tensor([0.5, -0.25], dtype=again.dtype)
         values = ", ".join(f"f({a:g}) = {b:.9g}" for a, b in zip(x.tolist(), again(x).tolist(), strict=True))
         with working("proving it again, drawing it"):
-            verdict = check(file)
-            save(picture(curves(again)), drawn)
+            verdict = certify(file)
+            save(again.plot(), drawn)
         show(f"run from the file: {values}", f"certify: {verdict.reason}", "")
         made += [(str(file), f"{formula}, certified"), (str(drawn), "its values, error and attention")]
     return made
@@ -121,9 +120,11 @@ def _errata() -> None:
 
     _chapter("headsmith errata: statements as printed, and repaired")
     with working("running what was printed"):
-        import headsmith.papers.scalar_errata as scalar
+        from headsmith.papers.emulation import errata_heads as emulation
+        from headsmith.papers.universality import errata_heads as universality
 
-        entries = [entry for entry in errata.entries if entry.show.__module__ == scalar.__name__]
+        chosen = {universality.__name__, emulation.__name__}
+        entries = [entry for entry in errata.entries if entry.show.__module__ in chosen]
         findings = [entry.run() for entry in entries]
     rows = [
         (f.erratum.item, f.printed_measurement, f.repaired_measurement, "confirmed" if f.confirmed else "not confirmed")

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headsmith.cli.console import Properties, load_formula, load_scalar, show, show_json, working, writable
+from headsmith.cli.console import Properties, load_scalar, show, show_json, working, writable
+from headsmith.refusal import Refusal
 
 EACH = 2000  # inputs up to which every value gets an error bound of its own
 
@@ -37,44 +38,46 @@ def run(
 
     from headsmith.cli.inputs import numbers, read_inputs, written
     from headsmith.records.shown import upper
-    from headsmith.targets.formula import FormulaNetwork
     from headsmith.views.tables import Table
 
     net = load_scalar(file)
+    title = str(net.target)
     dtype, bound, kind = net.plan.dtype, net.certificate.bound, net.certificate.kind
     inputs = numbers(read_inputs(x or [], csv, net.network.features[0]), net.plan.domain, dtype)
     tensor = torch.tensor(inputs, dtype=net.dtype)
     with torch.no_grad():
         values = net(tensor).double().tolist()
-    each = isinstance(net, FormulaNetwork) and len(inputs) <= EACH
-    errors = net.certify(tensor).tolist() if each else [bound] * len(inputs)  # type: ignore[operator]
+    each = net.target.known and len(inputs) <= EACH
+    errors = net.certify(tensor).tolist() if each else [bound] * len(inputs)
     if json:
         names = ("x", "value", "error")
         results = [dict(zip(names, row, strict=True)) for row in zip(inputs, values, errors, strict=True)]
-        show_json({"formula": net.plan.target, "dtype": dtype, "kind": kind, "bound": bound, "results": results})
+        show_json({"formula": title, "dtype": dtype, "kind": kind, "bound": bound, "results": results})
         return
     rows = [(written(a, dtype), written(b, dtype), upper(e)) for a, b, e in zip(inputs, values, errors, strict=True)]
     if len(rows) > EACH:
-        print("\n".join("\t".join(row) for row in [("x", net.plan.target, "error at most"), *rows]))
+        print("\n".join("\t".join(row) for row in [("x", title, "error at most"), *rows]))
         return
     word = "certified" if kind == "proved" else kind
     note = f"{word}: within {upper(bound)} on the whole domain" + (", and as shown at these inputs" if each else "")
-    show(Table("", (net.network.features[0], net.plan.target, "error at most"), rows), note)
+    show(Table("", (net.network.features[0], title, "error at most"), rows), note)
 
 
 def certify(file: File, json: Json = False) -> None:
-    """Prove a file again; exit 0 proved, 1 altered or false, 2 cannot be repeated."""
+    """Prove a file again and print the sentence; exit 0 proved, 1 altered or false, 2 cannot be repeated."""
+    from dataclasses import asdict
+
+    from headsmith.compiler.files import certify as prove_again
     from headsmith.records.shown import upper
-    from headsmith.targets.recheck import recheck
 
     with working(f"proving {file} again"):
-        verdict = recheck(file)
+        verdict = prove_again(file)
     if json:
-        show_json({"file": str(file), "status": verdict.status, "reason": verdict.reason, "bound": verdict.bound})
+        show_json({"file": str(file), **asdict(verdict)})
+    elif verdict.status == 0 and verdict.bound is not None:
+        show(f"{file}: proved, error at most {upper(verdict.bound)} ({verdict.reason})", verdict.statement)
     else:
-        word = ("proved", "not proved", "cannot be repeated")[verdict.status]
-        bound = f", error at most {upper(verdict.bound)}" if verdict.status == 0 and verdict.bound is not None else ""
-        show(f"{file}: {word}{bound} ({verdict.reason})")
+        show(f"{file}: {('', 'not proved', 'cannot be repeated')[verdict.status]} ({verdict.reason})")
     raise typer.Exit(verdict.status)
 
 
@@ -86,21 +89,22 @@ def show_file(
     if out is None:
         from dataclasses import asdict
 
-        from headsmith.targets import load
+        from headsmith.compiler.files import load
 
         net = load(file)
         cost = [(name.replace("_", " "), value) for name, value in asdict(net.network.cost()).items()]
-        show(net.plan, net.certificate, Properties("Cost", cost))
+        show(getattr(net, "plan", net), net.certificate, Properties("Cost", cost))
         return
-    from headsmith.targets.measurement import curves
-    from headsmith.views.scalar import picture
+    from headsmith.compiler.files import load
     from headsmith.views.style import save
 
     writable(out)
-    formula = load_formula(file)
-    with working(f"drawing {formula.plan.target}"):
-        save(picture(curves(formula)), out)
-    show(f"{out}: {formula.plan.target}, its error and its attention")
+    net = load(file)
+    if not hasattr(net, "plot"):
+        raise Refusal(f"{file} holds a machine, whose picture depends on its prompt: show it without --out")
+    with working(f"drawing {net.target}"):
+        save(net.plot(), out)
+    show(f"{out}: {net.target}, its error and its attention")
 
 
 def explain(file: File, x: Annotated[str, typer.Argument(metavar="X", help="One input.")]) -> None:
@@ -108,7 +112,7 @@ def explain(file: File, x: Annotated[str, typer.Argument(metavar="X", help="One 
     from headsmith.cli.inputs import Given, numbers
     from headsmith.views.tables import Table
 
-    net = load_formula(file)
+    net = load_scalar(file)
     [value] = numbers([Given(x, "")], net.plan.domain, net.plan.dtype)
     told = net.explain(value)
     rows: list[tuple[Any, ...]] = []

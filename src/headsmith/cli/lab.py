@@ -8,6 +8,8 @@ import typer
 
 
 class Preset(StrEnum):
+    """How much training: smoke is seconds, paper is hours."""
+
     smoke = "smoke"
     quick = "quick"
     good = "good"
@@ -46,7 +48,10 @@ def train(
     from rich.console import Console
 
     from headsmith import lab
+    from headsmith.records import replaceable
 
+    if save is not None:
+        replaceable(save if save.is_dir() else save.with_suffix(".safetensors"))
     sizes = {"features": features, "length": length, "noise": noise}
     options: dict[str, Any] = {**sizes, "preset": preset.value, "seeds": seeds, "init": init, "out": out}
     if seeds > 1 and device == "cpu" and preset is not Preset.smoke:

@@ -27,17 +27,15 @@ def list_experiments() -> None:
     """List the papers and the experiments."""
     from rich.console import Console
 
-    from headsmith.papers import load
     from headsmith.papers.printed import PAPERS
     from headsmith.papers.registry import registry
     from headsmith.views.tables import Table
 
-    load()
     console = Console()
     console.print(Table("Papers", ("id", "title"), list(PAPERS.items())).rich())
-    for source in dict.fromkeys(e.source for e in registry.experiments.values()):
-        mine = [e for e in registry.experiments.values() if e.source == source]
-        rows = [(e.id.split("/")[1], e.claims[0].text + _more(len(e.claims) - 1), list(e.presets)) for e in mine]
+    listed = registry.listed()
+    for source in dict.fromkeys(listing.source for listing in listed):
+        rows = [(e.item, e.claim + _more(e.claims - 1), list(e.presets)) for e in listed if e.source == source]
         console.print(Table(f"headsmith papers run {source}/...", ("item", "claim", "presets"), rows).rich())
 
 
@@ -64,16 +62,23 @@ def run(
 
 
 def where(
-    statement: Annotated[str, typer.Argument(help="As the paper names it: 'Thm 3.4', 'Lemma F.1'.")],
+    statement: Annotated[str, typer.Argument(help="As the paper names it: 'Thm 3.4', 'emulation Lemma F.1'.")],
 ) -> None:
-    """Name the files that hold a statement of a paper."""
+    """Name the file that defines a statement of a paper, and those that use it."""
     from rich.console import Console
 
     from headsmith.papers.index import where as find
     from headsmith.views.tables import Table
 
-    rows = [(p.statement, p.paper or None, f"headsmith/{p.file}:{p.line}", p.object) for p in find(statement)]
-    Console().print(Table("", ("statement", "paper", "file", "object"), rows).rich())
+    found = find(statement)
+    for label in dict.fromkeys((p.statement, p.paper) for p in found):
+        places = [p for p in found if (p.statement, p.paper) == label]
+        rows = []
+        for file in dict.fromkeys(p.file for p in places):
+            own = [p for p in places if p.file == file]
+            says = "defines" if any(p.defines for p in own) else "uses"
+            rows.append((says, f"headsmith/{file}:{own[0].line}", ", ".join(p.object for p in own)))
+        Console().print(Table(", ".join(filter(None, label)), ("", "file", "objects"), rows).rich())
 
 
 def errata(

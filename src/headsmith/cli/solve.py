@@ -17,7 +17,7 @@ from headsmith.refusal import Refusal
 if TYPE_CHECKING:
     import numpy as np
 
-    from headsmith.machines.programs.regression import Regression
+    from headsmith.machines.prompts.regression import Regression
 
 ROWS = 20_000
 PENALTIES = {
@@ -178,13 +178,14 @@ def words(programs: str) -> list[tuple[str, list[float]]]:
 
 def prompt(word: tuple[str, list[float]], data: Data, intercept: bool) -> Regression:
     """The prompt of one program on these data."""
-    from headsmith.machines import programs
+    from headsmith.machines import prompts
 
-    build: Callable[..., Regression] = getattr(programs, word[0])
+    build: Callable[..., Regression] = getattr(prompts, word[0])
     return build(data.X, data.y, *word[1], intercept=intercept)
 
 
 def float_of(text: str) -> float:
+    """A number that was typed; words are refused."""
     try:
         return float(text)
     except ValueError:

@@ -8,58 +8,30 @@ spent where it buys keys: gates and exact heads, whose size does not depend on i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
 
-from headsmith.compiler.scalar import Domain, Short, Task, solve
+from headsmith.compiler.scalar import Interval, ScalarTask, solve
+from headsmith.constructions.composition import Step, decomposed, split, variable
+from headsmith.constructions.design import Short
+from headsmith.constructions.exact import exact_terms
+from headsmith.constructions.gate import hinges
+from headsmith.constructions.printed import printed_part
 from headsmith.functions import Expression, Unresolved, lipschitz
-from headsmith.heads.exact import exact_terms
-from headsmith.heads.gate import hinges
-from headsmith.heads.printed import printed_part
-from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK
-from headsmith.proof.composition import Error, Proved, exact, propagate, prove_part
+from headsmith.proof.composition import Proved, exact, propagate
 from headsmith.proof.statement import Part
 
 METHODS = ("auto", "printed", "table", "composition")
 CHEAP = 0.05  # share of the tolerance for a part whose size does not depend on it, relative to one whose size does
 
-
-@dataclass(frozen=True)
-class Program:
-    """Proved parts in order, the error of the output, and how they were found."""
-
-    proofs: tuple[Proved, ...]
-    error: Error
-    method: str
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return tuple(proof.part for proof in self.proofs)
-
-    @property
-    def keys(self) -> int:
-        return sum(part.keys for part in self.parts)
-
-    @property
-    def heads(self) -> int:
-        return sum(len(part.heads) for part in self.parts)
-
-    @property
-    def bound(self) -> float:
-        return self.error.total * SLACK
+Parts = tuple[Part, ...]
 
 
-def forge(target: Expression, domain: Domain, eps: float, dtype: str, method: str = "auto") -> Program:
+def forge(target: Expression, domain: Interval, eps: float, dtype: str, method: str = "auto") -> Parts:
     """Parts whose proved error meets eps on the domain; raises Short."""
-    task = Task(target, domain, eps, dtype, input=target.variables[0] if target.variables else "x")
+    task = ScalarTask(target, domain, eps, dtype, input=variable(target))
     if method == "printed":
-        part = printed_part(target, domain, eps, dtype, task.input, task.output)
-        try:
-            proof = prove_part(part, dtype, 1e-2 * eps, task.places.kinks, exact(domain))
-        except (Unprovable, Unresolved) as reason:
-            raise Short(str(reason)) from None
-        return _finished([proof], task, "printed")
+        return (printed_part(target, domain, eps, dtype, task.input, task.output),)
     if method == "composition":
         return _composed(task)
     if method == "auto" and _wants_composition(task):
@@ -68,8 +40,7 @@ def forge(target: Expression, domain: Domain, eps: float, dtype: str, method: st
         except Short:
             pass
     try:
-        proof, name = solve(task, method)
-        return _finished([proof], task, name)
+        return _finished([solve(task, method)], task)
     except Short as alone:
         if method != "auto" or not any(split(term) for term in target.terms()):
             raise
@@ -79,23 +50,7 @@ def forge(target: Expression, domain: Domain, eps: float, dtype: str, method: st
             raise min((alone, composed), key=lambda short: short.best) from None
 
 
-def split(term: Expression) -> tuple[Expression, Expression] | None:
-    """(outer, inner) with term = outer(inner), inner curved: 2*abs(sin(3*x)) gives 2*abs(x) and sin(3*x)."""
-    moving = [i for i, child in enumerate(term.children) if not child.is_constant]
-    if len(moving) != 1:
-        return None
-    child = term.children[moving[0]]
-    found = split(child) if term.op in ("neg", "*", "/") else None
-    if found is None and child.affine() is not None:
-        return None
-    if found is None and term.op in ("neg", "*", "/"):
-        return None
-    outer, inner = found if found is not None else (Expression.variable(term.variables[0]), child)
-    children = [outer if i == moving[0] else c for i, c in enumerate(term.children)]
-    return Expression.of(term.op, *children), inner
-
-
-def _wants_composition(task: Task) -> bool:
+def _wants_composition(task: ScalarTask) -> bool:
     """Kinked, not piecewise linear, and every kinked term is a function of something we can build."""
     if not task.places.kinks or _cheap(task.target, task.domain, task.places.kinks):
         return False
@@ -103,7 +58,7 @@ def _wants_composition(task: Task) -> bool:
     return all(split(term) or _cheap(term, task.domain) for term in kinked)
 
 
-def _cheap(target: Expression, domain: Domain, kinks: Sequence[float] | None = None) -> bool:
+def _cheap(target: Expression, domain: Interval, kinks: Sequence[float] | None = None) -> bool:
     """Whether the number of keys does not depend on eps."""
     if not exact_terms(target).rest:
         return True
@@ -111,70 +66,53 @@ def _cheap(target: Expression, domain: Domain, kinks: Sequence[float] | None = N
     return hinges(target, *domain, tuple(found)) is not None
 
 
-def _composed(task: Task) -> Program:
-    domain, terms = task.domain, task.target.terms()
-    splits = [(term, split(term)) for term in terms]
-    nested = [(term, found) for term, found in splits if found is not None]
-    if not nested:
+def _composed(task: ScalarTask) -> Parts:
+    """Each part gets a share of eps: little where its size does not depend on it, and less the more it is magnified."""
+    steps = decomposed(task.target)
+    if len(steps) < 2:
         raise Short("no term of the formula is a function of something curved, so there is nothing to compose")
-    plain = [term for term, found in splits if found is None and not term.is_constant]
-    constants = [term for term in terms if term.is_constant]
-    if constants and not plain:  # a constant is free beside a function that has a bias of its own
-        term, (outer, inner) = nested[0]
-        nested[0] = (term, (_sum([outer, *constants]), inner))
-    else:
-        plain += constants
-    sums = [_sum(plain)] if plain else []  # one part per pair of variables: the file says what each head is for
-    weights = [CHEAP if _cheap(e, domain) else 1.0 for e in sums]
-    shares: list[tuple[float, float, float]] = []
-    for _, (outer, inner) in nested:
-        reach = _reach(inner, domain)
-        slope = lipschitz(outer, *reach)
-        if not slope < 1e12:
-            raise Short(f"{outer} is too steep on the values of {inner}")
-        shares.append((CHEAP if _cheap(inner, domain) else 1.0, CHEAP if _cheap(outer, reach) else 1.0, slope))
-    unit = 0.96 * task.eps / (sum(weights) + sum(a + b for a, b, _ in shares))
-    effort = max(0.5, 1.0 / (len(sums) + len(nested)))
+    shares = _shares(steps, task.domain)
+    unit = 0.96 * task.eps / sum(share for share, _ in shares)
+    effort = max(0.5, 2.0 / (len(steps) + len(steps) % 2))
     proofs: list[Proved] = []
-    free = True
-    for e, weight in zip(sums, weights, strict=True):
-        proof, _ = solve(replace(task, target=e, eps=unit * weight, may_bias=free, effort=effort))
-        free = free and not proof.part.bias
+    errors = {task.input: exact(task.domain)}
+    free = True  # one part may put its constant into the bias of the output
+    for (source, output, f), (share, slope) in zip(steps, shares, strict=True):
+        start = errors[source]
+        own = replace(task, target=f, eps=unit * share / max(slope, 1e-9), input=source, output=output, effort=effort)
+        if source != task.input:
+            own = replace(own, domain=start.widened(), start=start)
+        proof = solve(replace(own, may_bias=free or output != task.output))
+        free = free and not (proof.part.bias and output == task.output)
+        errors[output] = propagate([proof], start, task.dtype)[output]
         proofs.append(proof)
-    for i, ((_, (outer, inner)), (weight, outer_weight, slope)) in enumerate(zip(nested, shares, strict=True), 1):
-        name, tolerance = f"mid{i}", unit * weight / max(slope, 1e-9)
-        below, _ = solve(replace(task, target=inner, eps=tolerance, output=name, effort=effort))
-        error = propagate([below], exact(domain), task.dtype)[name]
-        above, _ = solve(
-            replace(
-                task,
-                target=outer,
-                domain=error.widened(),
-                eps=unit * outer_weight,
-                input=name,
-                start=error,
-                may_bias=free,
-                effort=effort,
-            )
-        )
-        free = free and not above.part.bias
-        proofs += [below, above]
-    return _finished(proofs, task, "composition")
+    return _finished(proofs, task)
 
 
-def _finished(proofs: Sequence[Proved], task: Task, method: str) -> Program:
+def _shares(steps: Sequence[Step], domain: Interval) -> list[tuple[float, float]]:
+    """(share of the tolerance, slope of what reads it) of each part."""
+    readers = {source: f for source, _, f in steps[1:]}
+    found, reach = [], dict[str, Interval]()
+    for source, output, f in steps:
+        where = reach.get(source, domain)
+        slope = 1.0
+        if output in readers and output != "out":
+            reach[output] = _reach(f, domain)
+            slope = lipschitz(readers[output], *reach[output])
+            if not slope < 1e12:
+                raise Short(f"{readers[output]} is too steep on the values of {f}")
+        found.append((CHEAP if _cheap(f, where) else 1.0, slope))
+    return found
+
+
+def _finished(proofs: Sequence[Proved], task: ScalarTask) -> Parts:
     error = propagate(proofs, exact(task.domain), task.dtype)[task.output]
-    program = Program(tuple(proofs), error, method)
-    if not program.bound <= task.eps:
-        raise Short(f"the proof gives {program.bound:.1e} in {task.dtype}", program.bound)
-    return program
+    if not error.total * SLACK <= task.eps:
+        raise Short(f"the proof gives {error.total * SLACK:.1e} in {task.dtype}", error.total * SLACK)
+    return tuple(proof.part for proof in proofs)
 
 
-def _sum(terms: Sequence[Expression]) -> Expression:
-    return reduce(lambda a, b: a + b, terms)
-
-
-def _reach(inner: Expression, domain: Domain) -> Domain:
+def _reach(inner: Expression, domain: Interval) -> Interval:
     """A quick enclosure of the values of the inner function, with room for its error."""
     lo, hi = domain
     step = (hi - lo) / 64

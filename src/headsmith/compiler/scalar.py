@@ -13,33 +13,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headsmith.constructions.design import Short
+from headsmith.constructions.exact import ExactTerms, exact_terms
+from headsmith.constructions.gate import Hinges, hinges, without_line
 from headsmith.functions import Expression, Places, Unresolved
-from headsmith.heads.exact import ExactTerms, exact_terms
-from headsmith.heads.gate import Hinges, hinges, without_line
-from headsmith.heads.search import search
-from headsmith.heads.table import Unreached
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK
 from headsmith.proof.composition import Error, Proved, exact, propagate, prove_part
 from headsmith.proof.statement import Head, Part
+from headsmith.search.search import search
+from headsmith.search.table import Unreached
 
-Domain = tuple[float, float]
-
-
-class Short(Exception):
-    """No head within eps: how near we came, and what stood in the way."""
-
-    def __init__(self, reason: str, best: float = math.inf) -> None:
-        super().__init__(reason)
-        self.reason, self.best = reason, best
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Task:
+class ScalarTask:
     """output += target(input) within eps, for input in domain, in this dtype."""
 
     target: Expression
-    domain: Domain
+    domain: Interval
     eps: float
     dtype: str
     input: str = "x"
@@ -52,16 +45,15 @@ class Task:
     def places(self) -> Places:
         return self.target.note(("places", self.domain), lambda: self.target.places(*self.domain))
 
-    def prove(self, heads: Sequence[Head], bias: float, floor: float) -> Proved:
+    def prove(self, heads: Sequence[Head], bias: float) -> Proved:
         """The proof for these heads, cast to the dtype they will be stored in."""
         if bias and not self.may_bias:
             heads, bias = [*heads, Head.table([0.0], [0.0], [bias])], 0.0
         cast = tuple(head.cast(self.dtype) for head in heads)
         bias = float(np.dtype(self.dtype).type(bias))
         part = Part(self.input, self.output, self.target, self.domain, cast, bias)
-        kinks = (*self.places.kinks, *self.places.singularities, *self.places.removable)
         try:
-            return prove_part(part, self.dtype, floor, kinks, self.start or exact(self.domain))
+            return prove_part(part, self.dtype, self.start or exact(self.domain))
         except (Unprovable, Unresolved) as reason:
             raise Short(str(reason)) from None
 
@@ -72,59 +64,52 @@ def total(proof: Proved, dtype: str) -> float:
     return error.total * SLACK
 
 
-def solve(task: Task, method: str = "auto") -> tuple[Proved, str]:
-    """Heads for a function of one variable and the name of the method that found them; raises Short."""
+def solve(task: ScalarTask, method: str = "auto") -> Proved:
+    """Heads for a function of one variable, proved within eps; raises Short."""
     if method == "table":
-        return _table(task, [], 0.0), "table"
+        return _table(task, [], 0.0)
     terms = exact_terms(task.target)
     if not terms.rest:
-        return _exact(task, terms), "exact"
+        return _exact(task, terms)
     bent = hinges(task.target, *task.domain, task.places.kinks)
     if bent is not None:
         try:
-            return _gates(task, bent), "gate"
+            return _gates(task, bent)
         except Short:
             other = without_line(bent)
             if other is None:
                 raise
-            return _gates(task, other), "gate"
-    smooth = not task.places.kinks and not task.places.singularities
+            return _gates(task, other)
     bias, heads = (terms.bias, terms.heads) if terms.heads else (0.0, [])
     try:
-        return _table(task, heads, bias), "analytic" if smooth else "table"
+        return _table(task, heads, bias)
     except Short:
         if not task.places.kinks:
             raise
-        return _peeled(task), "gate + table"
+        return _peeled(task)
 
 
-def _exact(task: Task, terms: ExactTerms) -> Proved:
+def _exact(task: ScalarTask, terms: ExactTerms) -> Proved:
     heads = terms.all_heads()
     bias = terms.bias
     if not heads:
         heads, bias = (Head.table([0.0], [0.0], [terms.bias]),), 0.0
-    size = max(1e-300, float(np.abs(_sample(task.target, task.domain)).max()))
-    return _within(task, task.prove(heads, bias, 2.0**-60 * size))
+    return _within(task, task.prove(heads, bias))
 
 
-def _gates(task: Task, bent: Hinges) -> Proved:
+def _gates(task: ScalarTask, bent: Hinges) -> Proved:
     """Sharpen all gates together until the proof agrees; rounding sets how sharp is too sharp."""
-    aim, proof = 0.97 * task.eps, None
+    aim = 0.97 * task.eps
     for _ in range(6):
-        heads = bent.heads(aim) or (Head.table([0.0], [0.0], [0.0]),)
-        proof = task.prove(heads, bent.intercept, 1e-3 * task.eps)
-        bound = total(proof, task.dtype)
-        if bound <= task.eps:
-            return proof
+        proof = task.prove(bent.heads(aim) or (Head.table([0.0], [0.0], [0.0]),), bent.intercept)
         spare = task.eps - proof.rounding.bound * SLACK
-        if not spare > 0.05 * task.eps:
+        if total(proof, task.dtype) <= task.eps or not spare > 0.05 * task.eps:
             break
         aim *= min(0.9, 0.97 * spare / (proof.approximation.bound * SLACK))
-    assert proof is not None
     return _within(task, proof)
 
 
-def _table(task: Task, heads: Sequence[Head], bias: float) -> Proved:
+def _table(task: ScalarTask, heads: Sequence[Head], bias: float) -> Proved:
     """One searched table beside the exact heads; aim lower while the proof asks for it, cap values if rounding does."""
     scale = max(1e-300, float(np.abs(_sample(task.target, task.domain)).max()))
     unit = float(np.finfo(task.dtype).eps) / 2
@@ -133,7 +118,7 @@ def _table(task: Task, heads: Sequence[Head], bias: float) -> Proved:
         return flat
     if task.eps < unit * scale:
         raise Short(f"one rounding of f in {task.dtype} alone costs {unit * scale:.1e}", 8 * unit * scale)
-    aim, cap, best, last = task.eps, None, math.inf, None
+    aim, cap, best, part = task.eps, None, math.inf, ""
     for _ in range(5):
         try:
             found = search(
@@ -148,14 +133,15 @@ def _table(task: Task, heads: Sequence[Head], bias: float) -> Proved:
         except Unreached as failure:
             near = failure.best.error + failure.best.noise if failure.best else math.inf
             reason = f"the search for keys fails: {failure.reason}"
-            if last is not None:  # it did find keys, but for more than the proof could confirm
+            if part:  # it did find keys, but for more than the proof could confirm
                 reason = f"the proof gives {best:.1e} where the search promised less"
             raise Short(reason, min(1.2 * near, best)) from None
-        proof = task.prove([*heads, Head.table(found.slopes, found.offsets, found.values)], bias, 1e-3 * task.eps)
+        proof = task.prove([*heads, Head.table(found.slopes, found.offsets, found.values)], bias)
         bound = total(proof, task.dtype)
         if bound <= task.eps:
             return proof
-        best, last = min(best, bound), proof
+        best = min(best, bound)
+        part = "rounding" if proof.rounding.bound > proof.approximation.bound else "approximation"
         spare = task.eps - proof.rounding.bound * SLACK
         if spare > 0.2 * task.eps:
             aim *= min(0.9, 0.95 * spare / (proof.approximation.bound * SLACK))
@@ -163,26 +149,22 @@ def _table(task: Task, heads: Sequence[Head], bias: float) -> Proved:
             cap = (float(np.abs(found.values).max()) / scale if cap is None else cap) / 3
             if cap < 1.2:
                 break
-    assert last is not None
-    part = "rounding" if last.rounding.bound > last.approximation.bound else "approximation"
     raise Short(f"the proof gives {best:.1e} in {task.dtype}, most of it {part}", best)
 
 
-def _flat(task: Task, heads: Sequence[Head], bias: float) -> Proved | None:
+def _flat(task: ScalarTask, heads: Sequence[Head], bias: float) -> Proved | None:
     """One key, the middle of the range, where that is near enough."""
     values = _remainder(task.target, heads, bias)(np.linspace(*task.domain, 4097))
     if not np.ptp(values) / 2 < 0.999 * task.eps:
         return None
     try:
-        proof = task.prove(
-            [*heads, Head.table([0.0], [0.0], [(values.max() + values.min()) / 2])], bias, 1e-3 * task.eps
-        )
+        proof = task.prove([*heads, Head.table([0.0], [0.0], [(values.max() + values.min()) / 2])], bias)
     except Short:
         return None
     return proof if total(proof, task.dtype) <= task.eps else None
 
 
-def _peeled(task: Task) -> Proved:
+def _peeled(task: ScalarTask) -> Proved:
     """f = sum of gates at its kinks + a rest whose slope is continuous, searched as a table."""
     jumps = []
     for k in task.places.kinks:
@@ -198,7 +180,7 @@ def _peeled(task: Task) -> Proved:
             found = search(_remainder(task.target, hinge, 0.0), *task.domain, aim, dtype=task.dtype, effort=task.effort)
         except Unreached as failure:
             raise Short(f"the search for keys fails: {failure.reason}", best) from None
-        proof = task.prove([*gates, Head.table(found.slopes, found.offsets, found.values)], 0.0, 1e-3 * task.eps)
+        proof = task.prove([*gates, Head.table(found.slopes, found.offsets, found.values)], 0.0)
         if total(proof, task.dtype) <= task.eps:
             return proof
         best = min(best, total(proof, task.dtype))
@@ -206,10 +188,11 @@ def _peeled(task: Task) -> Proved:
     raise Short(f"the proof gives {best:.1e}", best)
 
 
-def _within(task: Task, proof: Proved) -> Proved:
+def _within(task: ScalarTask, proof: Proved) -> Proved:
     bound = total(proof, task.dtype)
     if not bound <= task.eps:
-        raise Short(f"rounding in {task.dtype} alone costs {proof.rounding.bound:.1e}", bound)
+        cost = f"costs {proof.rounding.bound:.1e}" if math.isfinite(bound) else "has no bound: the scores are too large"
+        raise Short(f"rounding in {task.dtype} alone {cost}", bound)
     return proof
 
 
@@ -220,7 +203,7 @@ def _remainder(target: Expression, heads: Sequence[Head], bias: float) -> Callab
     return f
 
 
-def _sample(target: Expression, domain: Domain) -> np.ndarray:
+def _sample(target: Expression, domain: Interval) -> np.ndarray:
     return target(np.linspace(*domain, 257))
 
 

@@ -80,6 +80,7 @@ def natural(f: Expression, values: dict[str, arb]) -> arb:
 
 
 def leaf(node: Expression) -> arb:
+    """A ball around a number, pi or e, in the present precision."""
     text = node.text
     make: dict[str, Callable[[], arb]] = {"num": lambda: arb(text), "pi": arb.pi, "e": arb.const_e}
     return node.note(("ball", ctx.prec), make[node.op])

@@ -47,6 +47,7 @@ _built: "WeakValueDictionary[tuple[Any, ...], Expression]" = WeakValueDictionary
 class Expression:
     """One node: an operation `op`, its arguments `children`, and the `text` of a number or variable.
 
+    >>> from headsmith.functions import parse
     >>> parse("-x^2").tree()
     ['neg', ['^', ['var', 'x'], ['num', '2']]]
     """
@@ -202,6 +203,7 @@ class Expression:
 
     @property
     def is_constant(self) -> bool:
+        """Whether no variable occurs in it."""
         return not self.variables
 
     def tree(self) -> list[Any]:

@@ -63,6 +63,7 @@ class Fork(Exception):
 def jets(f: Expression, centre: float, radius: float, order: int, prec: int = 128) -> list[Jet]:
     """One `Jet` per branch of f on [centre - radius, centre + radius]; `Unresolved` says: bisect.
 
+    >>> from headsmith.functions import parse
     >>> [len(parse("abs(x)").jets(c, 0.5, 12)) for c in (0.0, 1.0)]
     [2, 1]
     """

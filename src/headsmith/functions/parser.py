@@ -39,6 +39,8 @@ HINTS |= {"×": "*", "·": "*", "−": "-", "÷": "/", "²": "^2", "³": "^3", "
 
 
 class Token(NamedTuple):
+    """A number, name or sign of a formula, and the place in the text where it starts."""
+
     kind: str
     text: str
     place: int

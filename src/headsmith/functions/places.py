@@ -46,6 +46,7 @@ class Places:
 def places(f: Expression, lo: float, hi: float) -> Places:
     """Every place of f on [lo, hi].
 
+    >>> from headsmith.functions import parse
     >>> places(parse("abs(x - 0.5) + sqrt(x)"), 0, 1)
     Places(kinks=(0.5,), jumps=(), poles=(), singularities=(0.0,), undefined=(), removable=())
     """

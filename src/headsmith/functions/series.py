@@ -20,6 +20,7 @@ def _split(u: arb_series) -> tuple[arb, arb_series]:
 
 
 def tanh(u: Series) -> Series:
+    """tanh(u0 + d) = t + (1 - t^2) T/(1 + t T),  t = tanh u0,  T = tanh d: no cancellation where t is near 1."""
     if isinstance(u, arb):
         return increasing(arb.tanh, u)
     u0, d = _split(u)
@@ -33,6 +34,7 @@ def _sech_squared(u: arb) -> arb:
 
 
 def sigmoid(u: Series) -> Series:
+    """1/(1 + e^-u) = (1 + tanh(u/2))/2."""
     return (1 + tanh(u / 2)) / 2
 
 
@@ -56,6 +58,7 @@ def gelu_tanh(u: Series) -> Series:
 
 
 def silu(u: Series) -> Series:
+    """u/(1 + e^-u)."""
     return u * sigmoid(u)
 
 

@@ -102,8 +102,9 @@ def substitute(expression: Expression, name: str, value: Expression) -> Expressi
 def affine(expression: Expression) -> tuple[Fraction | arb, Fraction | arb] | None:
     """(a, b) with f = a x + b, fractions where rational, 128-bit balls where not; None if not written so.
 
+    >>> from headsmith.functions import parse
     >>> parse("2*(x - 1)/4 + pi").affine()
-    (Fraction(1, 2), [2.64159265358979323846264338327950288 +/- 4.5e-36])
+    (Fraction(1, 2), [2.6415926535897... +/- ...])
     """
     if len(expression.variables) > 1:
         return None

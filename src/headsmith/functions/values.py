@@ -66,6 +66,7 @@ def nearest(node: Expression) -> float:
 
 
 def power(node: Expression, known: dict[Expression, Tensor]) -> Tensor:
+    """a^b, a rational b handed to torch as a number: x^2 is then a plain product."""
     base, exponent = (known[child] for child in node.children)
     n = node.children[1].exact
     if n is not None:
@@ -125,6 +126,7 @@ def patches(node: Expression) -> list[tuple[float, float, list[float]]]:
 
 
 def gelu_tanh(u: Tensor) -> Tensor:
+    """u (1 + tanh(sqrt(2/pi) (u + 0.044715 u^3)))/2."""
     return torch.nn.functional.gelu(u, approximate="tanh")
 
 

@@ -11,3 +11,7 @@ from headsmith.machines.result import Result
 from headsmith.machines.solver import Solver
 
 __all__ = ["Attention", "Gradients", "Neurons", "Result", "Solver"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,8 +14,9 @@ is 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ from scipy.special import ndtr
 from torch import Tensor, nn
 
 from headsmith.functions import lipschitz, parse
+from headsmith.machines.lattices import Numbers, numbers_of
 from headsmith.network import Affine, Attention, Dense, Layer
+from headsmith.network.files import LAYERS, Config, Shelf, integer
 from headsmith.network.layer import SILENT, Tap
 from headsmith.network.maps import frozen
 from headsmith.proof.approximation import prove
@@ -34,7 +37,7 @@ from headsmith.refusal import Refusal
 
 FORMULAS = {"identity": "x", "tanh": "tanh(x)", "silu": "silu(x)", "relu": "relu(x)", "gelu": "gelu(x)"}
 ACTIVATIONS = tuple(FORMULAS)
-SWITCH = 2.0**60  # larger than any score of an active key, so that exp underflows to an exact zero
+SWITCH = 2.0**100  # larger than any score of an active key, so that exp underflows to an exact zero
 SHARP = {"float64": 2.0**40, "float32": 2.0**12}
 
 
@@ -70,12 +73,20 @@ def _gelu() -> Head:
     return Head(slopes, offsets, np.zeros_like(lines), lines)
 
 
-@cache
-def activation_error(name: str, radius: float, dtype: str) -> tuple[float, float, float]:
+def activation_error(head: Head, name: str, radius: float, dtype: str) -> tuple[float, float, float]:
     """(approximation, rounding, slope): |executed - f| on |z| <= radius, and the Lipschitz constant of f there."""
+    return _proved(numbers_of(head), name, radius, dtype)
+
+
+@lru_cache(maxsize=256)
+def _proved(numbers: Numbers, name: str, radius: float, dtype: str) -> tuple[float, float, float]:
+    head = Head(*map(np.array, numbers))
+    if np.abs(head.slopes).max() * radius + np.abs(head.offsets).max() > SWITCH / 2:
+        return math.inf, math.inf, math.inf  # no null key would silence it
     if name == "identity":
-        return 0.0, 0.0, 1.0
-    target, head = parse(FORMULAS[name]), activation_head(name, dtype)
+        copies = head.keys == 1 and head.values[0] == 0.0 and head.lines[0] == 1.0
+        return (0.0, 0.0, 1.0) if copies else (math.inf, math.inf, 1.0)
+    target = parse(FORMULAS[name])
     part = Part("x", "out", target, (-radius, radius), (head,))
     kinks = (0.0,) if name == "relu" else ()
     floor = 2.0**-50 if dtype == "float64" else 2.0**-21
@@ -93,21 +104,29 @@ class Bending(Layer):
 
     kind = "bending"
 
-    def __init__(self, heads: Mapping[str, Head], *, rows: int, first: int) -> None:
+    def __init__(self, heads: Mapping[str, Head | Tensor], *, rows: int, first: int) -> None:
         super().__init__()
         self.names, self.rows, self.first = tuple(heads), rows, first
-        tables = [np.stack([h.slopes, h.offsets, h.values, h.lines]) for h in heads.values()]
-        self.tables = nn.ParameterList([frozen(torch.tensor(t)) for t in tables])
+        self.tables = nn.ParameterList([frozen(_columns(head)) for head in heads.values()])
+
+    @property
+    def heads(self) -> dict[str, Head]:
+        """The frozen numbers, one head an activation."""
+        columns = [table.detach().cpu().double().numpy().copy() for table in self.tables]
+        return {name: Head(*table) for name, table in zip(self.names, columns, strict=True)}
 
     @property
     def width_in(self) -> int:
+        """The rows, then the flags of the activations."""
         return self.rows + len(self.names)
 
     @property
     def width_out(self) -> int:
+        """The rows."""
         return self.rows
 
     def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+        """sum over activations of sum_r p_r (v_r + l_r z), p with a null key that all flags but one switch on."""
         flat, z = x[..., : self.first], x[..., self.first : self.rows].unsqueeze(-1)
         bent = torch.zeros_like(z[..., 0])
         for k, table in enumerate(self.tables):
@@ -159,18 +178,23 @@ class Bending(Layer):
         ]
 
     def rotated(self, before: Tensor | None, after: Tensor | None) -> Layer:
+        """Refused: an activation belongs to its feature."""
         raise Refusal("an activation bends single features: it has no other basis.")
 
     def flops(self, tokens: int, width: int) -> int:
+        """Ten operations a key, five for the null key and the sum."""
         return tokens * (self.rows - self.first) * sum(10 * t.shape[1] + 5 for t in self.tables)
 
     def dense_parameters(self, tokens: int, width: int) -> int:
+        """The numbers of the tables."""
         return sum(t.numel() for t in self.tables)
 
     def unusual(self) -> str:
+        """A stock transformer does not copy its tokens."""
         return "tokens that are copied over the keys of a gate"
 
     def config(self) -> dict[str, Any]:
+        """Sizes and names; the tables are tensors (4, keys): slopes, offsets, values, lines."""
         keys: Sequence[int] = [t.shape[1] for t in self.tables]
         return {
             "kind": self.kind,
@@ -181,4 +205,22 @@ class Bending(Layer):
         }
 
     def summary(self) -> str:
+        """4 features by identity, tanh, silu, relu, gelu."""
         return f"{self.rows - self.first} features by {', '.join(self.names)}"
+
+
+def _columns(head: Head | Tensor) -> Tensor:
+    if isinstance(head, Tensor):
+        return head
+    return torch.tensor(np.stack([head.slopes, head.offsets, head.values, head.lines]))
+
+
+def _bending(config: Config, name: str, shelf: Shelf) -> Layer:
+    heads = {
+        activation: shelf.take(f"{name}.tables.{k}", [4, integer(keys)])
+        for k, (activation, keys) in enumerate(zip(config["names"], config["keys"], strict=True))
+    }
+    return Bending(heads, rows=integer(config["rows"]), first=integer(config["first"]))
+
+
+LAYERS[Bending.kind] = _bending

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from headsmith.heads.identity import identity
+from headsmith.constructions.identity import identity
 from headsmith.network import Affine, Attention, Copies, Dense, Layer, Map, Network, Select, Sparse, TokenMix
 from headsmith.proof.statement import Head
 

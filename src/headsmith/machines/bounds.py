@@ -29,23 +29,26 @@ def a_priori(e: float, size: float, head_dim: int, tokens: int, fmt: Format) -> 
     """
     if tokens == 1:  # a lone token attends to itself, whatever it scores, and exp(0)/exp(0) is exact
         return e * INFLATE, 0.0
-    d_ij = e * (2 * head_dim * size + 2 * head_dim * e)
+    d_ij = e * (2 * head_dim * size + head_dim * e)
     moved = e + 2 * size * math.tanh(d_ij / 2)
     most = size + e
-    return moved * INFLATE, _rounding(head_dim * most * most, 2 * most, most, head_dim, tokens, fmt) * INFLATE
+    return moved * INFLATE, softmax_rounding(head_dim * most * most, 2 * most, most, head_dim, tokens, fmt) * INFLATE
 
 
-def _rounding(score: float, spread: float, most: float, head_dim: int, tokens: int, fmt: Format) -> float:
-    """Softmax attention over `tokens` keys with |scores| <= score and |values| <= most, executed in a format."""
+def softmax_rounding(score: float, spread: float, most: float, head_dim: int, tokens: int, fmt: Format) -> float:
+    """Softmax attention over `tokens` keys with |scores| <= score and |values| <= most, executed in a format.
+
+    Weights off by factors 1 + x with |x| <= alpha move a mean of values in a range `spread` by alpha spread / 2.
+    """
     u = fmt.unit
     slip = gamma(head_dim, u) * score + 2 * head_dim * fmt.tiny
     eta = slip + u * (2 * score + 2 * slip)
     alpha = math.expm1(eta) * (1 + EXP_ERROR * u) + EXP_ERROR * u if eta < 1 else math.inf
     if alpha >= 0.5:
         return math.inf
-    flushed = tokens * fmt.tiny * math.exp(2 * slip)
-    weights = (alpha + flushed) * spread / (1 - alpha - flushed)
-    sums = gamma(2 * tokens + 8, u) * most * (1 + alpha) / (1 - alpha)
+    flushed = (tokens - 1) * fmt.tiny * math.exp(2 * slip)
+    weights = (alpha / 2 + flushed) * spread / (1 - alpha - flushed)
+    sums = gamma(2 * tokens, u) * most * (1 + alpha) / (1 - alpha)
     return weights + sums + 2 * tokens * fmt.tiny * max(1.0, most)
 
 
@@ -79,13 +82,13 @@ def a_posteriori(k: Tensor, q: Tensor, v: Tensor, e: tuple[float, float, float],
     top = slip.amax(-1, keepdim=True)
     eta = slip + u * (scores.amax(-1, keepdim=True) - scores + slip + top)
     alpha = torch.expm1(eta) * (1 + EXP_ERROR * u) + EXP_ERROR * u
-    flushed = tokens * tiny * torch.exp(2 * top)
+    flushed = (tokens - 1) * tiny * torch.exp(2 * top)
     weight = p * (1 + doubt) * alpha
     total = weight.sum(-1, keepdim=True) + flushed
     share = 1 / (1 - total).clamp(min=1e-300)
     first = (_spread(weight, v, o) + weight.sum(-1, keepdim=True) * blur + flushed * width) * share
     mass = ((1 + doubt) * (p * (1 + alpha)) @ v.abs()) * share + flushed * v.abs().amax(-2, keepdim=True)
-    second = gamma(2 * tokens + 8, u) * mass + 2 * tokens * tiny * v.abs().amax(-2, keepdim=True).clamp(min=1.0)
+    second = gamma(2 * tokens, u) * mass + 2 * tokens * tiny * v.abs().amax(-2, keepdim=True).clamp(min=1.0)
     rounding = torch.where((total < 0.5) & (doubt < 0.5), first + second, math.inf)
     return moved * INFLATE, rounding * INFLATE
 

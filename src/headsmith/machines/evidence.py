@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from headsmith.functions import precision
 from headsmith.proof.rounding import gamma
 from headsmith.proof.spectrum import INFLATE, UNIT, least_eigenvalue
-from headsmith.reference.solvers import Floats, Problem
+from headsmith.reference.solvers import Floats, Objective
 
 TINY = 1e-290
 
@@ -42,10 +42,10 @@ class Distance:
     zeros: tuple[int, ...] = ()
 
 
-def distance(problem: Problem, w: Floats) -> Distance:
+def distance(problem: Objective, w: Floats) -> Distance:
     """A proved bound of |w - w*|_inf; infinite where nothing can be said.
 
-    >>> distance(Problem.of("squared", [[1.0], [2.0]], [2.0, 4.0]), np.array([2.0])).bound < 1e-14
+    >>> distance(Objective.of("squared", [[1.0], [2.0]], [2.0, 4.0]), np.array([2.0])).bound < 1e-14
     True
     """
     columns = units(problem)
@@ -72,7 +72,7 @@ def distance(problem: Problem, w: Floats) -> Distance:
     return Distance(whole / least * INFLATE, rounding, mu, tuple(np.flatnonzero(zeros).tolist()))
 
 
-def units(problem: Problem) -> Floats:
+def units(problem: Objective) -> Floats:
     """The curvature of each coordinate, square root: rms of the column (half of it for the logistic loss) and l2."""
     share = 0.25 if problem.loss == "logistic" else 1.0
     columns = np.sqrt(share * (problem.X**2).mean(0) + problem.l2)
@@ -87,7 +87,7 @@ def _pull(gradient: Floats, error: Floats | float, threshold: Floats, w: Floats)
     return np.where(w == 0, off, on)
 
 
-def _slopes(problem: Problem, w: Floats) -> tuple[Floats, Floats]:
+def _slopes(problem: Objective, w: Floats) -> tuple[Floats, Floats]:
     """loss'(x_i . w, y_i) and a bound of its error."""
     t = problem.X @ w
     slip = gamma(len(w) + 1, UNIT) * (np.abs(problem.X) @ np.abs(w)) * INFLATE + TINY
@@ -104,7 +104,7 @@ def _slopes(problem: Problem, w: Floats) -> tuple[Floats, Floats]:
 class _Curvature:
     """Strong convexity around a point, from samples whose loss is curved there; X and l2 in units of the columns."""
 
-    problem: Problem
+    problem: Objective
     X: Floats
     l2: Floats
     w: Floats
@@ -157,7 +157,7 @@ class _Curvature:
 
 
 def _screened(
-    problem: Problem, X: Floats, threshold: Floats, v: Floats, residual: Floats, slip: Floats
+    problem: Objective, X: Floats, threshold: Floats, v: Floats, residual: Floats, slip: Floats
 ) -> NDArray[np.bool_]:
     """Coordinates that are zero in every minimiser of a lasso: gap-safe screening.
 

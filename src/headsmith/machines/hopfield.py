@@ -17,47 +17,66 @@ for comparison.
 from __future__ import annotations
 
 import math
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from headsmith.compiler.compiled import fingerprint
-from headsmith.compiler.scalar import Short, Task, solve
-from headsmith.functions import Expression, parse
+from headsmith.compiler.request import read_eps
+from headsmith.compiler.scalar import ScalarTask, solve
+from headsmith.compiler.target import as_expression
+from headsmith.constructions.design import Short
+from headsmith.functions import Expression
+from headsmith.machines.bounds import softmax_rounding
+from headsmith.machines.lattices import Numbers, numbers_of
+from headsmith.machines.machine import Machine, positive, whole
 from headsmith.machines.reading import Reading
 from headsmith.machines.result import Result
 from headsmith.network import Affine, Attention, Dense, Layer, Network
 from headsmith.proof.approximation import prove
-from headsmith.proof.certificate import SLACK, Certificate
+from headsmith.proof.certificate import Bound
+from headsmith.proof.composition import resolution
+from headsmith.proof.domain import Domain
 from headsmith.proof.rounding import FORMATS, INFLATE, gamma, prove_rounding
 from headsmith.proof.statement import Head, Part
-from headsmith.records.shown import number
+from headsmith.records.shown import upper
 from headsmith.refusal import Refusal
 
+UNIT = 2.0**-53
 
-def table(f: str | Expression, radius: float, eps: float) -> tuple[Head, Part, float]:
-    """(head, part, proved error): f on |z| <= radius as one table of constant values, within eps."""
-    target = parse(f) if isinstance(f, str) else f
-    domain = (-radius, radius)
-    task = Task(target, domain, eps, "float64")
+
+def table(f: str | Expression, radius: float, eps: float) -> Head:
+    """f on |z| <= radius as one table of constant values, within eps."""
+    target = as_expression(f)
+    task = ScalarTask(target, (-radius, radius), eps, "float64")
     try:
-        found, _ = solve(task)
-        if len(found.part.heads) != 1 or found.part.heads[0].lines.any():
-            found, _ = solve(task, "table")
+        part = solve(task).part
+        if len(part.heads) != 1 or part.heads[0].lines.any():
+            part = solve(task, "table").part
     except Short as short:
         raise Refusal(
             f"{target} on |z| <= {radius:g} cannot be had within {eps:.2g} as one table: {short.reason}"
         ) from None
-    head = found.part.heads[0]
-    folded = Head.table(head.slopes, head.offsets, head.values + found.part.bias)
-    part = Part("x", "out", target, domain, (folded,))
-    kinks = (*task.places.kinks, *task.places.singularities)
-    return folded, part, prove(part, 1e-3 * eps, kinks).bound
+    [head] = part.heads
+    return Head.table(head.slopes, head.offsets, head.values + part.bias)
 
 
-class Neurons:
+def table_error(f: Expression, head: Head, radius: float) -> float:
+    """The proved error of a table of f on |z| <= radius, in exact arithmetic."""
+    return _proved(f, numbers_of(head), radius)
+
+
+@lru_cache(maxsize=64)
+def _proved(f: Expression, numbers: Numbers, radius: float) -> float:
+    part = Part("x", "out", f, (-radius, radius), (Head(*map(np.array, numbers)),))
+    places = f.places(-radius, radius)
+    kinks = (*places.kinks, *places.singularities, *places.removable)
+    return prove(part, resolution(part, kinks), kinks).bound
+
+
+class Neurons(Machine):
     """f(A z + b) with A and b stored as patterns (algorithm-emulation Thm E.1, repaired: sums over all of 0..P).
 
     >>> layer = Neurons("tanh(x)", features=2, neurons=1, domain=4.0, eps=1e-6)
@@ -65,31 +84,86 @@ class Neurons:
     tensor([[0.4621]], dtype=torch.float64)
     """
 
-    def __init__(self, f: str, features: int, neurons: int, domain: float, eps: float) -> None:
-        self.features, self.neurons, self.domain = features, neurons, float(domain)
-        self.head, self.part, self.error = table(f, self.domain, eps)
-        layer = Reading(
-            torch.tensor(self.head.slopes),
-            torch.tensor(self.head.offsets),
-            torch.tensor(self.head.values),
-            rows=neurons,
-            features=features,
+    kind = "neurons"
+    f: Expression
+    features: int
+    neurons: int
+    domain: float
+
+    def __init__(self, f: str | Expression, features: int, neurons: int, domain: float, eps: float) -> None:
+        self._size(f=as_expression(f), features=features, neurons=neurons, domain=domain)
+        self._freeze({"f": table(self.f, self.domain, read_eps(eps))})
+
+    def _size(self, *, f: Expression, features: int, neurons: int, domain: float) -> None:
+        self.f, self.features, self.neurons = f, whole("features", features), whole("neurons", neurons)
+        self.domain = positive("domain", domain)
+        # what is executed may leave the domain by the rounding of a dot product: the table is proved that far
+        self.reach = self.domain * (1 + 2 * gamma(features + 3, UNIT))
+        self.parameters = {"f": f, "features": features, "neurons": neurons, "domain": self.domain}
+
+    def _build(self) -> Network:
+        columns = (torch.tensor(v) for v in (self.head.slopes, self.head.offsets, self.head.values))
+        layer = Reading(*columns, rows=self.neurons, features=self.features)
+        return Network({"retrieve": layer}, tokens=[f"neuron.{i}" for i in range(self.neurons)])
+
+    def _stored(self, network: Network) -> dict[str, Head]:
+        layer = network.layers["retrieve"]
+        if not isinstance(layer, Reading):
+            raise Refusal("neurons are retrieved by a reading layer")
+        return {"f": layer.table}
+
+    @property
+    def head(self) -> Head:
+        """The table of f."""
+        return self.tables["f"]
+
+    @cached_property
+    def part(self) -> Part:
+        """The table and what it is meant to equal."""
+        return Part("x", "out", self.f, (-self.reach, self.reach), (self.head,))
+
+    @property
+    def error(self) -> float:
+        """The proved error of the table, in exact arithmetic."""
+        return table_error(self.f, self.head, self.reach)
+
+    def prove(self) -> Bound:
+        """The promise for every neuron whose terms sum to at most the domain."""
+        return self._bound(self.domain)
+
+    def _bound(self, size: float) -> Bound:
+        """The error where sum |a_k z_k| + |b| is at most `size`: z is off before f is looked up."""
+        rounding = prove_rounding(self.part, FORMATS["float64"], 0.0, terms=self.features + 3, reach=size).bound
+        return Bound(self.error, rounding)
+
+    @property
+    def hypotheses(self) -> Domain:
+        """The range of f, and of the sums before it."""
+        return Domain({"A z + b": (-self.domain, self.domain), "sum |a_k z_k| + |b|": (0.0, self.domain)})
+
+    @property
+    def statement(self) -> str:
+        """|layer - f(A z + b)| <= bound."""
+        return (
+            f"|layer - f(A z + b)| <= bound in every entry, f = {self.f}, for up to {self.neurons} float64 neurons of "
+            f"{self.features} features with {self.hypotheses}"
         )
-        self.network = Network({"retrieve": layer}, tokens=[f"neuron.{i}" for i in range(neurons)])
-        self.weight_hash = fingerprint(self.network)
 
     def __call__(self, A: Any, b: Any, Z: Any) -> Result:
         """A (neurons, features), b (neurons,), states Z (..., features) -> f(A z + b), (..., neurons)."""
-        a, bias, z = (torch.as_tensor(v, dtype=torch.float64) for v in (A, b, Z))
-        if a.shape != (self.neurons, self.features) or bias.shape != (self.neurons,) or z.shape[-1] != self.features:
+        self.proved_hash()
+        a, bias, z = map(self.read, (A, b, Z))
+        fits = a.shape == (self.neurons, self.features) and bias.shape == (self.neurons,)
+        if not (fits and z.dim() and z.shape[-1] == self.features):
             raise Refusal(
                 f"these neurons read A ({self.neurons}, {self.features}), b ({self.neurons},), Z (..., {self.features})"
             )
         states = z.reshape(-1, self.features)
         size = states.abs() @ a.abs().mT + bias.abs()
-        reach = (states @ a.mT + bias).abs() + gamma(self.features + 1, 2.0**-53) * size
-        if float(reach.max()) > self.domain:
-            at, most = int(reach.argmax()), float(reach.max())
+        reach = (states @ a.mT + bias).abs() + gamma(self.features + 1, UNIT) * size
+        executed = reach + gamma(self.features + 3, UNIT) * size
+        if reach.numel() and not (float(reach.max()) <= self.domain and float(executed.max()) <= self.reach):
+            at, most = int(executed.argmax()), float(executed.max())
             raise Refusal(
                 f"neuron {at % self.neurons} meets {most:.4g} at state {at // self.neurons}, beyond its domain "
                 f"{self.domain:g}: build with a larger domain"
@@ -97,30 +171,29 @@ class Neurons:
         one = states.new_ones(len(states), 1)
         prompt = torch.cat([torch.cat([a, bias[:, None]], -1), torch.cat([states, one], -1)])
         value = self.network(prompt).reshape(*z.shape[:-1], self.neurons)
-        rounding = prove_rounding(
-            self.part, FORMATS["float64"], 0.0, terms=self.features + 3, reach=float(size.max()) * INFLATE
-        ).bound
-        certificate = Certificate(
-            self.error * SLACK,
-            rounding * SLACK,
-            "proved",
-            f"|layer - f(A z + b)| <= bound in every entry, f = {self.part.target}, |A z + b| <= {number(self.domain)}",
-            (-self.domain, self.domain),
-            "float64",
-            self.weight_hash,
-        )
-        return Result("neurons", value, certificate)
+        bound = self._bound(float(size.max()) * INFLATE if size.numel() else 0.0)
+        within = Domain({"A z + b": (-self.domain, self.domain)})
+        statement = f"|layer - f(A z + b)| <= bound in every entry, f = {self.f}, for these neurons and states"
+        return Result("neurons", value, self.certified(bound, statement, within))
+
+    def title(self) -> str:
+        return f"Neurons: {self.neurons} x {self.f} of {self.features} features"
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [
+            ("domain", f"{self.hypotheses}, float64"),
+            ("table", f"{self.head.keys} keys"),
+            ("promise", f"error at most {upper(self.certificate.bound)}"),
+            ("weights", self.weight_hash[:16]),
+        ]
 
 
-def printed_table(f: str, radius: float, steps: int, sharpness: float = 30.0) -> tuple[Head, Part, float]:
+def printed_table(f: str | Expression, radius: float, steps: int, sharpness: float = 30.0) -> Head:
     """The printed table: L_j = -radius + j h, scores -beta (z - L_j)^2 with beta = sharpness / h^2, values f(L_j)."""
-    target, h = parse(f), 2 * radius / steps
+    target, h = as_expression(f), 2 * radius / steps
     anchors = -radius + h * np.arange(steps + 1)
     beta = sharpness / (h * h)
-    part = Part(
-        "x", "out", target, (-radius, radius), (Head.table(2 * beta * anchors, -beta * anchors**2, target(anchors)),)
-    )
-    return part.heads[0], part, prove(part, 1e-3 * h).bound
+    return Head.table(2 * beta * anchors, -beta * anchors**2, target(anchors))
 
 
 def outputs(head: Head, radius: float) -> tuple[float, float]:
@@ -139,16 +212,30 @@ def _crossings(head: Head, radius: float) -> np.ndarray:
     return places[np.abs(places) <= radius]
 
 
-class Gradients:
+class Gradients(Machine):
     """f(w . x_i - y_i) x_i for all samples at once (algorithm-emulation Thm E.2, Cor E.2.1).
 
-    residual: the largest |w . x_i - y_i|; inputs: the largest |entry of x|. At most `leak` goes to other samples.
-    `steps` asks for the printed table of that many steps, and `faults` keeps errors of the print: "sign", "constant".
+    residual: the largest |w . x_i - y_i|, of every state with every sample; inputs: the largest |entry of x|. At most
+    `leak` goes to other samples. `steps` asks for the printed table of that many steps, and `faults` keeps errors of
+    the print: "sign", "constant".
+
+    >>> rule = Gradients("tanh(x)", features=1, samples=2, residual=3.0, inputs=1.0, eps=1e-6)
+    >>> rule([[1.0], [0.5]], [0.0, 0.5], [2.0]).value
+    tensor([[0.9640],
+            [0.2311]], dtype=torch.float64)
     """
+
+    kind = "gradients"
+    f: Expression
+    features: int
+    samples: int
+    residual: float
+    inputs: float
+    constant: float
 
     def __init__(
         self,
-        f: str,
+        f: str | Expression,
         features: int,
         samples: int,
         residual: float,
@@ -160,23 +247,30 @@ class Gradients:
     ) -> None:
         if faults and steps is None:
             raise Refusal("the faults of the print belong to its table: give steps, such as steps=48")
-        self.features, self.samples, self.residual, self.inputs = features, samples, float(residual), float(inputs)
-        found = table(f, self.residual, eps / (2 * inputs)) if steps is None else printed_table(f, self.residual, steps)
-        self.head, self.part, self.error = found
-        most = float(np.abs(self.head.values).max())
-        others = max(1, samples - 1)
-        self.leak = eps / (8 * most * self.inputs)
-        least, top = outputs(self.head, self.residual)
-        self.constant = top - least + math.log(others * self.head.keys / self.leak)
-        self.sign = 1.0
+        target, radius, most = as_expression(f), positive("residual", residual), positive("inputs", inputs)
+        aim = read_eps(eps) / (2 * most)
+        head = table(target, radius, aim) if steps is None else printed_table(target, radius, steps)
+        leak = min(0.5, aim / (4 * max(float(np.abs(head.values).max()), 1e-300)))
+        least, top = outputs(head, radius)
+        constant = top - least + math.log(max(1, samples - 1) * head.keys / leak)
         if "constant" in faults:
-            beta = float(-self.head.offsets.min()) / self.residual**2
-            self.constant = beta * (2 * features * inputs**2 + inputs - math.log(self.leak))
-        if "sign" in faults:
-            self.sign = -1.0
-        self.most, self.faults = most, faults
-        self.network = self._build()
-        self.weight_hash = fingerprint(self.network)
+            beta = float(-head.offsets.min()) / radius**2
+            constant = beta * (2 * features * most**2 + most - math.log(leak))
+        self._size(f=target, features=features, samples=samples, residual=radius, inputs=most, constant=constant)
+        self.sign, self.faults = -1.0 if "sign" in faults else 1.0, tuple(faults)
+        self._freeze({"f": head})
+
+    def _size(
+        self, *, f: Expression, features: int, samples: int, residual: float, inputs: float, constant: float
+    ) -> None:
+        self.f, self.features, self.samples = f, whole("features", features), whole("samples", samples)
+        self.residual, self.inputs = positive("residual", residual), positive("inputs", inputs)
+        self.constant = positive("the constant that keeps samples apart", constant)
+        self.sign, self.faults = 1.0, ()
+        self.parameters = {
+            "f": f, "features": features, "samples": samples,
+            "residual": self.residual, "inputs": self.inputs, "constant": self.constant,
+        }  # fmt: skip
 
     def _build(self) -> Network:
         d, n, keys = self.features, self.samples, self.head.keys
@@ -207,43 +301,117 @@ class Gradients:
         }
         return Network(layers, tokens=[f"sample.{i}" for i in range(n)])
 
+    def _stored(self, network: Network) -> dict[str, Head]:
+        store, d = network.layers["store"], self.features
+        if not (isinstance(store, Affine) and isinstance(store.map, Dense) and store.bias is not None):
+            raise Refusal("gradients store their patterns by a dense affine map")
+        keys = (store.bias.shape[0] - self.samples) // self.samples
+        rows, bias = store.map.weight[:keys].numpy(), store.bias[:keys].numpy()
+        return {"f": Head.table(rows[:, 0, 0], bias[:, 2 * d + 1], rows[:, d + 1, 0])}
+
+    @property
+    def head(self) -> Head:
+        """The table of f."""
+        return self.tables["f"]
+
+    @property
+    def error(self) -> float:
+        """The proved error of the table, in exact arithmetic."""
+        return table_error(self.f, self.head, self.residual)
+
+    @property
+    def most(self) -> float:
+        """The largest |value| of the table."""
+        return float(np.abs(self.head.values).max())
+
+    @property
+    def leak(self) -> float:
+        """The largest share of the weights that goes to other samples, from above."""
+        least, top = outputs(self.head, self.residual)
+        slip = 8 * UNIT * (np.abs(self.head.slopes).max() * self.residual + np.abs(self.head.offsets).max())
+        others = (self.samples - 1) * self.head.keys
+        return others * math.exp(top - least + float(slip) - self.constant) * INFLATE
+
+    def prove(self) -> Bound:
+        """The promise for all samples and states whose terms sum to at most the residual."""
+        return self._bound(self.residual)
+
+    def _bound(self, size: float) -> Bound:
+        """The table, what leaks, and the rounding of scores that carry the constant; size = max sum |w_k x_k| + |y|."""
+        if self.faults:
+            return Bound(math.inf, math.inf, kind="measured")
+        approximation = (self.error + 2 * self.leak * self.most) * self.inputs * INFLATE
+        scores = float(np.abs(self.head.slopes).max() * size + np.abs(self.head.offsets).max()) + self.constant
+        count, most = self.samples * self.head.keys, self.most * self.inputs * (1 + 2 * UNIT)
+        terms = 2 * self.features + self.samples + 6
+        rounding = softmax_rounding(scores * INFLATE, 2 * most, most, terms, count, FORMATS["float64"])
+        return Bound(approximation, (rounding + UNIT * most) * INFLATE)
+
+    @property
+    def hypotheses(self) -> Domain:
+        """The residuals of every state with every sample, the inputs, and the sums in a residual."""
+        return Domain(
+            {
+                "w . x - y": (-self.residual, self.residual),
+                "x": (-self.inputs, self.inputs),
+                "sum |w_k x_k| + |y|": (0.0, self.residual),
+            }
+        )
+
+    @property
+    def statement(self) -> str:
+        """|layer - f(w . x - y) x| <= bound."""
+        return (
+            f"|layer - f(w . x - y) x| <= bound in every entry, f = {self.f}, for {self.samples} float64 samples of "
+            f"{self.features} features and every state w with {self.hypotheses}"
+        )
+
     def __call__(self, X: Any, y: Any, w: Any) -> Result:
         """X (samples, features), y (samples,), w (features,) or one w a sample -> (samples, features)."""
-        x, labels, weights = (torch.as_tensor(v, dtype=torch.float64) for v in (X, y, w))
-        if x.shape != (self.samples, self.features) or labels.shape != (self.samples,):
-            raise Refusal(f"these patterns hold X ({self.samples}, {self.features}) and y ({self.samples},)")
-        weights = weights.expand(self.samples, self.features)
-        r = (x * weights).sum(-1) - labels
-        slack = gamma(self.features + 2, 2.0**-53) * ((x * weights).abs().sum(-1) + labels.abs())
-        if float((r.abs() + slack).max()) > self.residual or float(x.abs().max()) > self.inputs:
-            i = int(r.abs().argmax())
+        self.proved_hash()
+        x, labels, weights = map(self.read, (X, y, w))
+        own = (self.samples, self.features)
+        if x.shape != own or labels.shape != own[:1] or weights.shape not in {own, own[1:]}:
             raise Refusal(
-                f"sample {i} has the residual {float(r[i]):.4g}, and |x| goes up to {float(x.abs().max()):.4g}; "
-                f"promised were {self.residual:g} and {self.inputs:g}"
+                f"these patterns hold X ({self.samples}, {self.features}) and y ({self.samples},); w has "
+                f"{self.features} numbers, or as many for each sample"
             )
+        weights = weights.expand(self.samples, self.features)
+        self._check(x, labels, weights)
         value = self.network(torch.cat([x, labels[:, None], weights], -1))
-        error = math.inf if self.faults else (self.error + 2 * self.leak * self.most) * self.inputs
-        return Result("gradients", value, self._certificate(error, x, labels, weights))
+        size = float((weights.abs() @ x.abs().mT + labels.abs()).max()) * INFLATE
+        statement = f"|layer - f(w . x - y) x| <= bound in every entry, f = {self.f}, for these samples and states"
+        sets = {name: self.hypotheses[name] for name in ("w . x - y", "x")}
+        return Result("gradients", value, self.certified(self._bound(size), statement, Domain(sets)))
 
-    def _certificate(self, error: float, x: Tensor, labels: Tensor, w: Tensor) -> Certificate:
-        """Scores carry the constant C, and so its rounding: u C in every score."""
-        size = float(((x * w).abs().sum(-1) + labels.abs()).max())
-        scores = np.abs(self.head.slopes).max() * size + np.abs(self.head.offsets).max() + self.constant
-        u = 2.0**-53
-        slip = gamma(2 * self.features + self.samples + 6, u) * float(scores) + 4 * u * float(scores)
-        count = self.samples * self.head.keys
-        rounding = (2 * math.expm1(2 * slip) + gamma(2 * count + 24, u)) * self.most * self.inputs
-        kind = "measured" if self.faults else "proved"
-        return Certificate(
-            error * SLACK,
-            rounding * SLACK,
-            kind,
-            f"|layer - f(w . x - y) x| <= bound in every entry, f = {self.part.target}, "
-            f"|w . x - y| <= {number(self.residual)}",
-            (-self.residual, self.residual),
-            "float64",
-            self.weight_hash,
+    def _check(self, x: Tensor, labels: Tensor, weights: Tensor) -> None:
+        """Every state meets the patterns of every sample: a residual beyond the range would read a wrong one."""
+        r = weights @ x.mT - labels
+        slack = gamma(self.features + 2, UNIT) * (weights.abs() @ x.abs().mT + labels.abs())
+        reach = r.abs() + slack
+        if float(reach.max()) <= self.residual and float(x.abs().max()) <= self.inputs:
+            return
+        mine = bool((reach.diagonal() > self.residual).any())
+        met = reach.diagonal().diag() if mine else reach
+        state, i = divmod(int(met.argmax()), self.samples)
+        whose = "" if mine else f" with the state of sample {state}"
+        raise Refusal(
+            f"sample {i} has the residual {float(r[state, i]):.4g}{whose}, "
+            f"and |x| goes up to {float(x.abs().max()):.4g}; promised were {self.residual:g} and {self.inputs:g}"
         )
+
+    def title(self) -> str:
+        return f"Gradients: f(w . x - y) x, f = {self.f}, {self.samples} samples of {self.features} features"
+
+    def rows(self) -> list[tuple[str, str]]:
+        bound = self.certificate.bound
+        promise = "none: printed, with its faults" if self.faults else f"error at most {upper(bound)}"
+        return [
+            ("domain", f"{self.hypotheses}, float64"),
+            ("table", f"{self.head.keys} keys a sample"),
+            ("promise", promise),
+            ("weights", self.weight_hash[:16]),
+        ]
 
 
 def _zeros(*shape: int) -> Tensor:

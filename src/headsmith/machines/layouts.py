@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headsmith.machines.identity import Identity, best_lattice, lattice
-from headsmith.machines.programs.heads import HeadProgram
+from headsmith.constructions.identity import Identity, best_lattice, lattice
+from headsmith.machines.prompts.heads import HeadProgram
 from headsmith.machines.reading import Reading
 from headsmith.network import Affine, Attention, Dense, Layer, Network, Select
 from headsmith.refusal import Refusal
@@ -64,10 +64,12 @@ class EveryToken:
 
     @property
     def wide(self) -> bool:
+        """Whether everything that is read lies side by side in one token."""
         return self.heads == 1 and not self.faults
 
     @property
     def width(self) -> int:
+        """Features of a token: the data, six a row that is read, a position."""
         return self.features * (1 + 6 * self.head_dim) + self.tokens
 
     def grid(self) -> tuple[float, float, float]:
@@ -86,6 +88,7 @@ class EveryToken:
 
     @property
     def network(self) -> Network:
+        """Read, bend, attend: the frozen transformer of this layout."""
         d, rows = self.features, 3 * self.head_dim
         total, (low, h, beta) = rows * self.heads, self.grid()
         key = torch.zeros(total, d + 1, self.width, dtype=torch.float64)
@@ -159,6 +162,7 @@ class Rows:
 
     @property
     def network(self) -> Network:
+        """Read, bend, attend, with every number in a token of its own."""
         d, n = self.features, self.tokens
         # 3 n program tokens (k_j, 0), (q_j, 0), (v_j, 0), then n data tokens (x_j, 1); each reads one input token
         index = [[*range(d * part, d * part + d), -1] for part in (1, 2, 3, 0) for _ in range(n)]

@@ -32,8 +32,7 @@ from torch import Tensor
 from torch.nn.functional import gelu, layer_norm
 
 from headsmith.machines.attention import PRODUCTS, Attention
-from headsmith.machines.programs.heads import HeadProgram, head, linear
-from headsmith.machines.running import run_rows
+from headsmith.machines.prompts.heads import HeadProgram, head, linear
 from headsmith.network import Network
 from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
@@ -198,7 +197,7 @@ def map_from_prompts(name: str, x: Tensor, activation: str = "identity") -> Tens
     for first in range(0, weight.shape[1], WIDTH):
         part = slice(first, first + WIDTH)
         program = linear(weight[:, part], None if first else bias, activation)
-        total = total + run_rows(map_machine(), program, x[:, part])[0]
+        total = total + map_machine().linear(program, x[:, part])[0]
     return total
 
 
@@ -224,7 +223,7 @@ def _norm(x: Tensor, name: str) -> Tensor:
 
 
 @dataclass(frozen=True, repr=False)
-class Report(Shown):
+class MiniLMReport(Shown):
     """MiniLM with its 72 attention heads run from prompts, beside MiniLM as it is."""
 
     text: str
@@ -272,7 +271,7 @@ class Report(Shown):
         ]
 
 
-def demo(text: str) -> Report:
+def demo(text: str) -> MiniLMReport:
     """Run a text through MiniLM with every attention head read from a prompt of one frozen machine."""
     vm = machine()
     start = time.perf_counter()
@@ -288,8 +287,8 @@ def demo(text: str) -> Report:
 
     exact = embed(text, watched)
     frozen = sum(p.numel() for p in vm.network.parameters())
-    tokens = LAYERS * HEADS * vm.rows
-    return Report(
+    tokens = LAYERS * HEADS * vm.heads
+    return MiniLMReport(
         text,
         len(tokenize(text)),
         float((ours - exact).abs().max()),
@@ -299,7 +298,7 @@ def demo(text: str) -> Report:
         max(certified),
         vm.certificate.bound,
         proved_range()[0],
-        vm.table.steps + 1,
+        vm.table.keys,
         frozen,
         tokens * (WIDTH + 1),
         vm.proved_hash(),

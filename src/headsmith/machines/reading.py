@@ -21,8 +21,10 @@ import torch
 from torch import Tensor
 
 from headsmith.network import Affine, Attention, Dense, Layer
+from headsmith.network.files import LAYERS, Config, Shelf, flag, integer
 from headsmith.network.layer import SILENT, Tap
-from headsmith.network.maps import frozen
+from headsmith.network.maps import _parameter
+from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal
 
 Numbers = Tensor | Sequence[float]
@@ -35,7 +37,7 @@ class Reading(Layer):
 
     >>> layer = Reading([-1e-3, 1e-3], [0.0, 0.0], [-1000.0, 1000.0], rows=1, features=2)
     >>> layer(torch.tensor([[2.0, 4.0, 0.0], [1.0, 1.0, 1.0]], dtype=torch.float64)).round(decimals=3)
-    tensor([[6.0000]], dtype=torch.float64)
+    tensor([[6.]], dtype=torch.float64)
     """
 
     kind = "reading"
@@ -53,27 +55,32 @@ class Reading(Layer):
         grouped: bool = False,
     ) -> None:
         super().__init__()
-        self.slopes, self.offsets, self.anchors = frozen(slopes), frozen(offsets), frozen(anchors)
+        self.slopes, self.offsets, self.anchors = map(_parameter, (slopes, offsets, anchors))
         self.rows, self.features, self.carried, self.grouped = rows, features, carried, grouped
 
     @property
     def keys(self) -> int:
-        return len(self._table()[0])
+        """Keys of each head."""
+        return len(self.slopes)
 
-    def _table(self) -> tuple[Tensor, Tensor, Tensor]:
-        assert self.slopes is not None and self.offsets is not None and self.anchors is not None
-        return self.slopes, self.offsets, self.anchors
+    @property
+    def table(self) -> Head:
+        """The frozen numbers, as one head."""
+        return Head.table(*(t.detach().cpu().double().numpy() for t in (self.slopes, self.offsets, self.anchors)))
 
     @property
     def width_in(self) -> int:
+        """Weights and bias of a row, then what data tokens carry along."""
         return self.features + 1 + self.carried
 
     @property
     def width_out(self) -> int:
+        """One feature a row, then what is carried."""
         return self.rows + self.carried
 
     def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
-        slopes, offsets, anchors = self._table()
+        """sum_r softmax_r(a_r (theta_j . x_i + bias_j) + b_r) L_r for every data token i and row j."""
+        slopes, offsets, anchors = self.slopes, self.offsets, self.anchors
         last = self.features + 1
         program, data = x[..., : self.rows, :last], x[..., self.rows :, :]
         if self.grouped:
@@ -88,14 +95,16 @@ class Reading(Layer):
         return torch.cat([read, data[..., last:]], -1) if self.carried else read
 
     def tokens_out(self, tokens: int) -> int:
+        """The data tokens."""
         return tokens - self.rows
 
     def padding_out(self, padding: Tensor | None) -> Tensor | None:
+        """That of the data tokens."""
         return None if padding is None else padding[..., self.rows :]
 
     def dense(self, tokens: int) -> list[Layer]:
         """Copy program token j over the grid, attend from data tokens to the copies, drop the copies."""
-        slopes, offsets, anchors = self._table()
+        slopes, offsets, anchors = self.slopes, self.offsets, self.anchors
         n, keys, width, last = tokens - self.rows, self.keys, self.width_in, self.features + 1
         total = n + self.rows * keys
         maps, bias = slopes.new_zeros(total, width + 1, width), slopes.new_zeros(total, width + 1)
@@ -121,20 +130,25 @@ class Reading(Layer):
         ]
 
     def rotated(self, before: Tensor | None, after: Tensor | None) -> Layer:
+        """Refused: rows of the prompt are read one feature after another."""
         raise Refusal("a machine reads its program feature by feature: rotate network.dense() instead.")
 
     def flops(self, tokens: int, width: int) -> int:
+        """Keys, scores, softmax and weighted sum of every row."""
         n, last = tokens - self.rows, self.features + 1
         return self.rows * self.keys * (last + 1 + n * (2 * last + 6))
 
     def dense_parameters(self, tokens: int, width: int) -> int:
+        """The copies, and three small matrices a head."""
         total = tokens - self.rows + self.rows * self.keys
         return total * (self.width_in + 1) ** 2 + self.width_out * 3 * (self.width_in + 1)
 
     def unusual(self) -> str:
+        """A stock transformer has its weights in its weights."""
         return "heads that read their weights from tokens"
 
     def config(self) -> dict[str, Any]:
+        """Sizes; slopes, offsets and anchors are tensors."""
         return {
             "kind": self.kind,
             "rows": self.rows,
@@ -145,4 +159,14 @@ class Reading(Layer):
         }
 
     def summary(self) -> str:
+        """12 heads of 9 keys, each reads one of 12 program tokens."""
         return f"{self.rows} heads of {self.keys} keys, each reads one of {self.rows} program tokens"
+
+
+def _reading(config: Config, name: str, shelf: Shelf) -> Layer:
+    columns = [shelf.take(f"{name}.{part}", [integer(config["keys"])]) for part in ("slopes", "offsets", "anchors")]
+    rows, features, carried = (integer(config[part]) for part in ("rows", "features", "carried"))
+    return Reading(*columns, rows=rows, features=features, carried=carried, grouped=flag(config["grouped"]))
+
+
+LAYERS[Reading.kind] = _reading

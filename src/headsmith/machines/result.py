@@ -25,6 +25,7 @@ class Result(Shown):
 
     @property
     def weights(self) -> Tensor:
+        """The value, by the name that regressions have for it."""
         return self.value
 
     def title(self) -> str:

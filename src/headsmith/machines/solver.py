@@ -10,25 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from headsmith.compiler.compiled import fingerprint
 from headsmith.compiler.plan import many
-from headsmith.compiler.requests import read_eps
-from headsmith.functions import parse
+from headsmith.compiler.request import read_eps
 from headsmith.machines.block import SATURATED, block, lattice, stream
 from headsmith.machines.evidence import Distance, distance
-from headsmith.machines.programs.regression import Regression
+from headsmith.machines.lattices import proved
+from headsmith.machines.machine import Machine, positive, whole
+from headsmith.machines.prompts.regression import Regression
 from headsmith.machines.result import Result
-from headsmith.proof.certificate import Certificate
-from headsmith.proof.composition import exact, prove_part
-from headsmith.proof.statement import Part
-from headsmith.records.shown import Shown, number, upper
+from headsmith.network import Copies, Network
+from headsmith.proof.certificate import Bound, Certificate
+from headsmith.proof.domain import Domain, exactly
+from headsmith.proof.statement import Head
+from headsmith.records.shown import number, upper
 from headsmith.refusal import Refusal
 
 AIM = 1e-3  # the loop goes on until the certificate is this much better than what was asked for
@@ -49,7 +49,7 @@ def _quietly() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-class Solver(Shown):
+class Solver(Machine):
     """solver(hs.prompt.lasso(X, y, 0.1)) -> Result with weights, certificate and loops.
 
     features, samples   the largest data it takes; smaller ones leave the other tokens empty
@@ -57,32 +57,67 @@ class Solver(Shown):
     radius              largest |response| it takes, in units of the responses' root mean square
 
     >>> solver = Solver(features=1, samples=2)
-    >>> solver(ols([[1.0], [2.0]], [2.0, 4.0])).weights
+    >>> solver(hs.prompt.ols([[1.0], [2.0]], [2.0, 4.0])).weights.round(decimals=6)
     tensor([2.], dtype=torch.float64)
     """
 
+    kind = "solver"
+    features: int
+    samples: int
+    eps: float
+    radius: float
+
     def __init__(self, features: int, samples: int, eps: float = 1e-6, radius: float | None = None) -> None:
-        if not (isinstance(features, int) and isinstance(samples, int) and features >= 1 and samples >= 1):
-            raise Refusal("a solver needs whole numbers of features and samples, at least one of each")
-        self.features, self.samples, self.eps = features, samples, read_eps(eps)
-        self.radius = math.sqrt(samples) if radius is None else read_eps(radius)
+        whole("samples", samples)
+        self._size(features=features, samples=samples, eps=eps, radius=math.sqrt(samples) if radius is None else radius)
+        self._freeze({"lattice": lattice(self.reach)})
+
+    def _size(self, *, features: int, samples: int, eps: float, radius: float) -> None:
+        self.features, self.samples = whole("features", features), whole("samples", samples)
+        self.eps, self.radius = read_eps(eps), positive("radius", radius)
         self.reach = max(2 * self.radius, SATURATED)  # accelerated methods overshoot
-        self.table = lattice(self.reach)
-        self.tokens = 1 + self.samples + 2 * self.features
-        self.network = block(self.features, self.tokens, self.table)
-        self._at = {name: slice(place.start, place.stop) for name, place in stream(self.features).items()}
+        self.tokens = 1 + samples + 2 * features
+        self.parameters = {"features": features, "samples": samples, "eps": self.eps, "radius": self.radius}
+        self._at = {name: slice(place.start, place.stop) for name, place in stream(features).items()}
+
+    def _build(self) -> Network:
+        return block(self.features, self.tokens, self.table)
+
+    def _stored(self, network: Network) -> dict[str, Head]:
+        read = network.layers["read"]
+        if not isinstance(read, Copies):
+            raise Refusal("a solver reads by copies of its tokens")
+        return {"lattice": Head.table(*(t[0].numpy() for t in (read.slopes, read.offsets, read.levels)))}
+
+    def prove(self) -> Bound:
+        """How far the table is from returning z, in exact arithmetic and in float64."""
+        found = proved(self.table, self.reach, "float64")
+        return Bound(found.approximation, found.rounding)
 
     @property
-    def weight_hash(self) -> str:
-        """SHA-256 over every number that is not in the prompt, and over the wiring."""
-        return fingerprint(self.network)
+    def hypotheses(self) -> Domain:
+        """The values that the table reads."""
+        return Domain({"z": (-self.reach, self.reach)})
 
-    @cached_property
+    @property
+    def statement(self) -> str:
+        """What the table returns, and what every answer comes with."""
+        return (
+            f"|table(z) - z| <= bound for every float64 {self.hypotheses}, the table with which the frozen block for "
+            f"{self.samples} samples of {self.features} features and responses up to {exactly(self.radius)} root mean "
+            f"squares reads and writes; each prompt is answered with a proof of |w - w*|_inf <= {exactly(self.eps)} "
+            "max(1, |w|_inf) or refused"
+        )
+
+    @property
+    def table(self) -> Head:
+        """The table that returns z."""
+        return self.tables["lattice"]
+
+    @property
     def table_error(self) -> float:
         """Proved error of the table, in exact arithmetic and in float64, for one step of the algorithm."""
-        part = Part("x", "z", parse("x"), (-self.reach, self.reach), (self.table,))
-        found = prove_part(part, "float64", 1e-15 * self.reach, (), exact(part.domain))
-        return found.approximation.bound + found.rounding.bound
+        return self.certificate.bound
 
     def encode(self, program: Regression) -> Tensor:
         """The prompt as tokens (1 + samples + 2 features, width): a state token, then one token per instruction."""
@@ -112,6 +147,7 @@ class Solver(Shown):
     def __call__(self, program: Sequence[Regression]) -> list[Result]: ...
     def __call__(self, program: Regression | Sequence[Regression]) -> Result | list[Result]:
         """Run a prompt, or several side by side in one batch."""
+        self.proved_hash()
         if isinstance(program, Regression):
             return self._run([program])[0]
         if isinstance(program, list | tuple) and program and all(isinstance(p, Regression) for p in program):
@@ -120,7 +156,7 @@ class Solver(Shown):
 
     @_quietly()
     def _run(self, programs: list[Regression]) -> list[Result]:
-        runs = [_Run(program, self.eps) for program in programs]
+        runs = [_Progress(program, self.eps) for program in programs]
         prompts = torch.stack([self.encode(program) for program in programs])
         theta = torch.tensor([[program.momentum] for program in programs], dtype=torch.float64)
         p = q = torch.zeros(len(runs), self.features, dtype=torch.float64)
@@ -148,6 +184,7 @@ class Solver(Shown):
     @_quietly()
     def path(self, program: Regression, loops: int) -> Tensor:
         """The weights after 0, 1, ..., loops passes of the block, (loops + 1, features), uncertified."""
+        self.proved_hash()
         prompt, theta = self.encode(program)[None], torch.tensor([[program.momentum]], dtype=torch.float64)
         p = q = torch.zeros(1, self.features, dtype=torch.float64)
         found = [p]
@@ -157,7 +194,7 @@ class Solver(Shown):
         iterates = torch.cat(found)[:, : program.features].numpy()
         return torch.from_numpy(np.stack([program.weights(v.copy()) for v in iterates]))
 
-    def _result(self, run: _Run) -> Result:
+    def _result(self, run: _Progress) -> Result:
         program, found = run.program, run.best
         if not found.bound <= self.eps * run.scale:
             raise self._refusal(run)
@@ -166,16 +203,16 @@ class Solver(Shown):
             rounding=found.rounding,
             kind="proved",
             statement=f"|w - w*|_inf <= bound, w* the minimiser of {program.name} on these data",
-            domain=(-self.radius, self.radius),
+            domain=Domain({}),  # nothing but the data
             dtype="float64",
-            weights=self.weight_hash,
+            weights=self.proved_hash(),
             assumptions=ASSUMES,
         )
         w = torch.from_numpy(run.weights)
         constant, w = (w[-1], w[:-1]) if program.intercept else (None, w)
         return Result(program.name, w, certificate, run.loops, constant)
 
-    def _refusal(self, run: _Run) -> Refusal:
+    def _refusal(self, run: _Progress) -> Refusal:
         program, reached = run.program, run.best.bound / run.scale
         asked = f"{program.name} within {number(self.eps)} cannot be certified"
         if math.isfinite(reached):
@@ -235,7 +272,7 @@ class Solver(Shown):
         ]
 
 
-class _Run:
+class _Progress:
     """One program on its way: when to look closer, what was proved so far."""
 
     def __init__(self, program: Regression, eps: float) -> None:

@@ -5,7 +5,7 @@ from headsmith.network.attention import Attention
 from headsmith.network.copies import Copies
 from headsmith.network.cost import Cost
 from headsmith.network.feedforward import FeedForward
-from headsmith.network.files import from_config, load_tensors, save_tensors
+from headsmith.network.files import digest, fingerprint, from_config, load_tensors, save_tensors
 from headsmith.network.layer import Layer
 from headsmith.network.maps import Dense, Map, Select, Sparse
 from headsmith.network.network import Network, rotation
@@ -24,6 +24,8 @@ __all__ = [
     "Select",
     "Sparse",
     "TokenMix",
+    "digest",
+    "fingerprint",
     "from_config",
     "load_tensors",
     "rotation",

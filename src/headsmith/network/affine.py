@@ -60,13 +60,16 @@ class Affine(Layer):
 
     @property
     def width_in(self) -> int:
+        """Columns of the map."""
         return self.map.features
 
     @property
     def width_out(self) -> int:
+        """Rows of the map."""
         return self.map.rows
 
     def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+        """y[t] = map_t(x[source[t]]) + bias[t], with 0 for x where source[t] = -1."""
         if self.source is not None:
             x = x.index_select(-2, self.place)
             if self._void:
@@ -80,37 +83,46 @@ class Affine(Layer):
         return y if self.bias is None else y + self.bias
 
     def tokens_out(self, tokens: int) -> int:
+        """As many as there are sources or maps; as came in where there is one map for all."""
         return tokens if self.count is None else self.count
 
     def padding_out(self, padding: Tensor | None) -> Tensor | None:
+        """A copy of a padding token is one; a token that was made is none."""
         if padding is None or self.source is None:
             return padding
         return padding.index_select(-1, self.place) & ~self.void
 
     def dense(self, tokens: int) -> list[Layer]:
+        """The same layer, its map written out."""
         return [self.rotated(None, None)]
 
     def rotated(self, before: Tensor | None, after: Tensor | None) -> Affine:
+        """after^T W before, and the bias as b after."""
         bias = self.bias if self.bias is None or after is None else self.bias.to(after) @ after
         return Affine(self.map.between(before, after), bias, self.source)
 
     def flops(self, tokens: int, width: int) -> int:
+        """Each token that comes out: its map, and an addition for each entry of the bias."""
         count = self.tokens_out(tokens)
         once = self.map.flops() // (self.map.heads or 1)
         return count * (once + (0 if self.bias is None else self.map.rows))
 
     def dense_parameters(self, tokens: int, width: int) -> int:
+        """Every matrix and the bias."""
         return (self.map.heads or 1) * self.map.rows * self.map.features + size(self.bias)
 
     def unusual(self) -> str | None:
+        """One matrix for all tokens is stock; a matrix for each is not."""
         return "an affine layer with a matrix for each token" if self.map.heads is not None else None
 
     def config(self) -> dict[str, Any]:
+        """The map, the shape of the bias and the sources."""
         source = None if self.source is None else list(self.source)
         shape = None if self.bias is None else list(self.bias.shape)
         return {"kind": self.kind, "map": self.map.config(), "bias": shape, "source": source}
 
     def summary(self) -> str:
+        """select 1 -> 2 + bias, 3 tokens out."""
         tokens = "" if self.source is None else f", {len(self.source)} tokens out"
         bias = "" if self.bias is None else " + bias"
         return f"{self.map.kind} {self.map.features} -> {self.map.rows}{bias}{tokens}"

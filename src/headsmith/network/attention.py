@@ -38,6 +38,7 @@ class Attention(Layer):
 
     sigmoid(x) from two memory tokens, features (x, one, slope, value), written over x:
 
+    >>> from headsmith.network import Select
     >>> head = Attention(
     ...     query=Select([[0]], 4), key=Select([[2]], 4), value=Select([[3]], 4),
     ...     output=Select.writing([[0]], 4), visible="none",
@@ -131,6 +132,7 @@ class Attention(Layer):
 
     @property
     def hook_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What a tap can read here; keys and values only of the kinds this layer has."""
         data = ("k", "v") if self.reach != "none" else ()
         memory = ("memory_k", "memory_v") if self.memory is not None else ()
         inner = ("q", *data, *memory, "attn_scores", "pattern", "z", "result")
@@ -138,17 +140,21 @@ class Attention(Layer):
 
     @property
     def memory_tokens(self) -> int:
+        """Stored tokens that each head may see."""
         return 0 if self.memory is None else self.memory.shape[-2]
 
     @property
     def width_in(self) -> int:
+        """Features that the queries read."""
         return self.query.features
 
     @property
     def width_out(self) -> int:
+        """Features that the output writes."""
         return self.output.rows
 
     def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+        """(x +) sum_h output_h(sum_j pattern_hij value_hj),  j over data tokens, then memory tokens."""
         query = tap("attn.hook_q", self.query(x), -2)
         if self.scale != 1.0:
             query = query * self.scale
@@ -235,6 +241,7 @@ class Attention(Layer):
         return [append, self._like(maps, visible=full, memory=None), drop]
 
     def rotated(self, before: Tensor | None, after: Tensor | None) -> Attention:
+        """Q before, K before, V before, after^T O; the memory as m before, so that scores stay what they were."""
         maps = [m.between(before, None) for m in (self.query, self.key, self.value)]
         maps.append(self.output.between(None, after))
         memory = self.memory if self.memory is None or before is None else self.memory.to(before) @ before
@@ -272,10 +279,12 @@ class Attention(Layer):
         return tokens * (maps + keys * each + (self.heads * self.value.rows if self.residual else 0))
 
     def dense_parameters(self, tokens: int, width: int) -> int:
+        """Four full matrices a head, and the memory."""
         maps = (self.query, self.key, self.value, self.output)
         return self.heads * sum(m.rows * m.features for m in maps) + size(self.memory)
 
     def unusual(self) -> str | None:
+        """The first of: other weights than softmax, no residual, memory of single heads, a mask of its own."""
         if self.weights != "softmax":
             return f"{self.weights} attention weights"
         if not self.residual:
@@ -287,6 +296,7 @@ class Attention(Layer):
         return None
 
     def config(self) -> dict[str, Any]:
+        """Options and maps; of the memory only its shape."""
         visible: Any = self.visible
         if isinstance(visible, Tensor):
             visible = visible.int().tolist()
@@ -303,6 +313,7 @@ class Attention(Layer):
         }
 
     def summary(self) -> str:
+        """2 heads of 1, softmax, sees self, 7 memory, residual."""
         visible = self.visible if isinstance(self.visible, str) else "table" if self.reach == "table" else "mixed"
         memory = f", {len(self.memory_names())} memory" if self.memory is not None else ""
         tail = ", residual" if self.residual else ""

@@ -33,6 +33,7 @@ class Copies(Layer):
 
     A product of two features, x tanh(x y), written over a third:
 
+    >>> from headsmith.network import Select
     >>> Copies(
     ...     query=Select([[0]], 3), key=Select([[1]], 3), value=Select([[0]], 3), output=Select.writing([[2]], 3),
     ...     slopes=[[-1.0, 1.0]], offsets=[[0.0, 0.0]], levels=[[-1.0, 1.0]], residual=True,
@@ -73,17 +74,21 @@ class Copies(Layer):
 
     @property
     def copies(self) -> int:
+        """Copies of each token, the keys of every head."""
         return self.slopes.shape[1]
 
     @property
     def width_in(self) -> int:
+        """Features that the queries read."""
         return self.query.features
 
     @property
     def width_out(self) -> int:
+        """Features that the output writes."""
         return self.output.rows
 
     def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+        """p = softmax_j(slope_j (q . k) + offset_j) and (sum_j p_j level_j) v: the copies are never made."""
         query, key = tap("attn.hook_q", self.query(x), -2), tap("attn.hook_k", self.key(x), -2)
         product = torch.einsum("...i,...i->...", query, key).unsqueeze(-1)
         over = (self.heads, *[1] * (product.dim() - 2), self.copies)
@@ -125,26 +130,32 @@ class Copies(Layer):
         return [copy, attend, Affine(Dense(keep), None, range(0, tokens * count, count))]
 
     def rotated(self, before: Tensor | None, after: Tensor | None) -> Copies:
+        """Q before, K before, V before, after^T O; slopes, offsets and levels are numbers of the heads and stay."""
         query, key, value = (m.between(before, None) for m in (self.query, self.key, self.value))
         output = self.output.between(None, after)
         return Copies(query, key, value, output, self.slopes, self.offsets, self.levels, self.residual)
 
     def flops(self, tokens: int, width: int) -> int:
+        """Maps, q . k, eight operations a copy (score, softmax, level), and the value's multiple."""
         maps = sum(m.flops() for m in (self.query, self.key, self.value, self.output))
         each = 2 * self.query.rows - 1 + 8 * self.copies + self.value.rows
         return tokens * (maps + self.heads * (each + (self.value.rows if self.residual else 0)))
 
     def dense_parameters(self, tokens: int, width: int) -> int:
+        """Counted on the textbook layers of one token."""
         return sum(p.numel() for layer in self.dense(1) for p in layer.parameters())
 
     def unusual(self) -> str | None:
+        """A stock transformer does not copy its tokens."""
         return "tokens that attend to copies of themselves"
 
     def config(self) -> dict[str, Any]:
+        """The shape (heads, copies) and the maps."""
         maps = {part: getattr(self, part).config() for part in ("query", "key", "value", "output")}
         return {"kind": self.kind, "grid": list(self.slopes.shape), "residual": self.residual, **maps}
 
     def summary(self) -> str:
+        """1 head of 2 x 1, 11 copies, residual."""
         plural = "s" if self.heads > 1 else ""
         tail = ", residual" if self.residual else ""
         return f"{self.heads} head{plural} of {self.query.rows} x {self.value.rows}, {self.copies} copies{tail}"

@@ -33,7 +33,9 @@ value_h(y_j)) to the stream.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -49,13 +51,14 @@ from headsmith.network.layer import Layer
 from headsmith.network.maps import Dense, Map, Select, Sparse
 from headsmith.network.network import Network
 from headsmith.network.tokens import TokenMix
-from headsmith.records import atomic_write
+from headsmith.records import write_output
+from headsmith.records.authorship import MARK
 from headsmith.refusal import Refusal
 
 Config = Mapping[str, Any]
 
 
-class _Shelf:
+class Shelf:
     """The tensors of a file, each handed out once, so that a missing or a spare one is noticed."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
@@ -65,6 +68,7 @@ class _Shelf:
             raise Refusal("the tensors of a network must all have one floating-point dtype.")
 
     def take(self, name: str, shape: list[int] | None = None) -> Tensor:
+        """One tensor, of this shape, which nobody can take again."""
         tensor = self.left.pop(name, None)
         if tensor is None:
             raise Refusal(f"the network file lacks the tensor {name!r}.")
@@ -75,15 +79,15 @@ class _Shelf:
 
 def from_config(config: Config, tensors: Mapping[str, Tensor]) -> Network:
     """The network that `config()` and `tensors()` came from, bit for bit; anything malformed is refused."""
-    shelf = _Shelf(tensors)
+    shelf = Shelf(tensors)
     try:
         if config["format"] != 1:
             raise Refusal(f"network format {config['format']!r} is not known here; this version reads format 1.")
-        layers = {layer["name"]: _LAYERS[layer["kind"]](layer, layer["name"], shelf) for layer in config["layers"]}
+        layers = {layer["name"]: LAYERS[layer["kind"]](layer, layer["name"], shelf) for layer in config["layers"]}
         if len(layers) != len(config["layers"]):
             raise Refusal("the network file names two layers alike.")
         variables = {
-            name: (_integer(at), _integer(token), slice(_integer(start), _integer(stop)))
+            name: (integer(at), integer(token), slice(integer(start), integer(stop)))
             for name, (at, token, start, stop) in config["variables"].items()
         }
         network = Network(
@@ -100,10 +104,10 @@ def from_config(config: Config, tensors: Mapping[str, Tensor]) -> Network:
     return network
 
 
-def _map(config: Config, name: str, shelf: _Shelf) -> Map:
+def _map(config: Config, name: str, shelf: Shelf) -> Map:
     if config["kind"] == "dense":
         return Dense(shelf.take(f"{name}.weight", config["shape"]))
-    index, features = _integers(config["index"]), _integer(config["features"])
+    index, features = _integers(config["index"]), integer(config["features"])
     if config["kind"] == "select":
         return Select(index, features)
     if config["kind"] == "sparse":
@@ -111,13 +115,13 @@ def _map(config: Config, name: str, shelf: _Shelf) -> Map:
     raise Refusal(f"no map is called {config['kind']!r}; there are select, sparse and dense.")
 
 
-def _affine(config: Config, name: str, shelf: _Shelf) -> Layer:
+def _affine(config: Config, name: str, shelf: Shelf) -> Layer:
     bias = None if config["bias"] is None else shelf.take(f"{name}.bias", config["bias"])
     source = None if config["source"] is None else _integers(config["source"]).tolist()
     return Affine(_map(config["map"], f"{name}.map", shelf), bias, source)
 
 
-def _attention(config: Config, name: str, shelf: _Shelf) -> Layer:
+def _attention(config: Config, name: str, shelf: Shelf) -> Layer:
     maps = [_map(config[part], f"{name}.{part}", shelf) for part in ("query", "key", "value", "output")]
     mask = None if config["memory_mask"] is None else _bits(config["memory_mask"])
     visible = config["visible"]
@@ -130,27 +134,27 @@ def _attention(config: Config, name: str, shelf: _Shelf) -> Layer:
         memory_mask=mask,
         weights=config["weights"],
         scale=float.fromhex(config["scale"]),
-        residual=_flag(config["residual"]),
+        residual=flag(config["residual"]),
     )
 
 
-def _copies(config: Config, name: str, shelf: _Shelf) -> Layer:
+def _copies(config: Config, name: str, shelf: Shelf) -> Layer:
     query, key, value, output = (_map(config[m], f"{name}.{m}", shelf) for m in ("query", "key", "value", "output"))
     slopes, offsets, levels = (shelf.take(f"{name}.{t}", config["grid"]) for t in ("slopes", "offsets", "levels"))
-    return Copies(query, key, value, output, slopes, offsets, levels, residual=_flag(config["residual"]))
+    return Copies(query, key, value, output, slopes, offsets, levels, residual=flag(config["residual"]))
 
 
-def _tokens(config: Config, name: str, shelf: _Shelf) -> Layer:
+def _tokens(config: Config, name: str, shelf: Shelf) -> Layer:
     return TokenMix(_map(config["mix"], f"{name}.mix", shelf))
 
 
-def _feedforward(config: Config, name: str, shelf: _Shelf) -> Layer:
+def _feedforward(config: Config, name: str, shelf: Shelf) -> Layer:
     up, down = (_map(config[part], f"{name}.{part}", shelf) for part in ("up", "down"))
-    bias = {part: shelf.take(f"{name}.{part}") for part in ("up_bias", "down_bias") if _flag(config[part])}
-    return FeedForward(up, down, **bias, activation=config["activation"], residual=_flag(config["residual"]))
+    bias = {part: shelf.take(f"{name}.{part}") for part in ("up_bias", "down_bias") if flag(config[part])}
+    return FeedForward(up, down, **bias, activation=config["activation"], residual=flag(config["residual"]))
 
 
-_LAYERS: dict[str, Callable[[Config, str, _Shelf], Layer]] = {
+LAYERS: dict[str, Callable[[Config, str, Shelf], Layer]] = {  # other rooms add the kinds they define
     "affine": _affine,
     "attention": _attention,
     "copies": _copies,
@@ -159,7 +163,8 @@ _LAYERS: dict[str, Callable[[Config, str, _Shelf], Layer]] = {
 }
 
 
-def _integer(value: Any) -> int:
+def integer(value: Any) -> int:
+    """An integer, and nothing that only equals one."""
     if type(value) is not int:
         raise Refusal(f"the network description has {value!r} where an integer belongs.")
     return value
@@ -179,7 +184,8 @@ def _bits(value: Any) -> Tensor:
     return table.bool()
 
 
-def _flag(value: Any) -> bool:
+def flag(value: Any) -> bool:
+    """True or false, and nothing that only equals them."""
     if type(value) is not bool:
         raise Refusal(f"the network description has {value!r} where true or false belongs.")
     return value
@@ -191,12 +197,36 @@ def _names(value: Any) -> list[str]:
     return value
 
 
+def fingerprint(network: Network) -> str:
+    """SHA-256 over the wiring and every tensor: name, dtype, shape and bytes."""
+    return digest(network.config(), network.tensors())
+
+
+def digest(config: Any, tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 over JSON and tensors.
+
+    >>> digest({"a": 1}, {})[:12]
+    '015abd7f5cc5'
+    """
+    found = hashlib.sha256(canonical(config).encode())
+    for name, tensor in sorted(tensors.items()):
+        data = tensor.detach().cpu().contiguous()
+        found.update(f"{name}|{str(data.dtype).removeprefix('torch.')}|{list(data.shape)}|".encode())
+        found.update(data.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
+
+
+def canonical(obj: Any) -> str:
+    """JSON in one spelling: sorted keys, no white space, ASCII."""
+    return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
 def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Writes a safetensors file, whole or not at all."""
+    """Writes a safetensors file with our mark, whole or not at all; a file of somebody else's is kept."""
     from safetensors.torch import save
 
     own = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
-    atomic_write(path, save(own, dict(metadata)))
+    write_output(path, save(own, {MARK: "tensors", **metadata}))
 
 
 def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -204,6 +234,10 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     from safetensors import SafetensorError
     from safetensors.torch import load
 
+    if not isinstance(path, str | os.PathLike):
+        raise Refusal(f"a file is named by a path, not by {path!r}.")
+    if Path(path).exists() and not Path(path).is_file():
+        raise Refusal(f"{path} cannot be read: it is not a regular file.")
     try:
         data = Path(path).read_bytes()
     except OSError as error:

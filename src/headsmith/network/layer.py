@@ -33,13 +33,16 @@ class Tap:
         self.patches, self.record, self.prefix = patches or {}, record, prefix
 
     def within(self, prefix: str) -> Tap:
+        """The same tap for names that start with `prefix`, such as blocks.0."""
         return self if self.silent else Tap(self.patches, self.record, prefix)
 
     @property
     def silent(self) -> bool:
+        """Whether nobody listens, so that nothing need be handed over."""
         return self.record is None and not self.patches
 
     def wants(self, name: str) -> bool:
+        """Whether this value is recorded or patched; layers skip what only a listener needs."""
         return self.record is not None or self.prefix + name in self.patches
 
     def __call__(self, name: str, value: Tensor, heads: int | None = None) -> Tensor:
@@ -65,7 +68,8 @@ class Layer(nn.Module, ABC):
     hook_names: tuple[str, ...] = ()
 
     @abstractmethod
-    def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor: ...
+    def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+        """The layer's formula; `padding` (batch..., tokens) is True at tokens that nobody sees."""
 
     @property
     @abstractmethod
@@ -78,6 +82,7 @@ class Layer(nn.Module, ABC):
         """Features written; None = as many as come in."""
 
     def tokens_out(self, tokens: int) -> int:
+        """Tokens that come out when so many go in."""
         return tokens
 
     def padding_out(self, padding: Tensor | None) -> Tensor | None:
@@ -93,7 +98,8 @@ class Layer(nn.Module, ABC):
         """The same layer, its input stream written as x before and its output stream as y after."""
 
     @abstractmethod
-    def flops(self, tokens: int, width: int) -> int: ...
+    def flops(self, tokens: int, width: int) -> int:
+        """Multiplications, additions and exponentials for one sequence of `tokens` tokens of `width` features."""
 
     @abstractmethod
     def dense_parameters(self, tokens: int, width: int) -> int:
@@ -104,7 +110,8 @@ class Layer(nn.Module, ABC):
         return None
 
     @abstractmethod
-    def config(self) -> dict[str, Any]: ...
+    def config(self) -> dict[str, Any]:
+        """JSON from which `network.files` builds the layer again, given its tensors."""
 
     @abstractmethod
     def summary(self) -> str:
@@ -112,4 +119,5 @@ class Layer(nn.Module, ABC):
 
 
 def size(tensor: Tensor | None) -> int:
+    """Numbers in a tensor, none where there is no tensor."""
     return 0 if tensor is None else tensor.numel()

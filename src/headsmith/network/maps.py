@@ -57,6 +57,7 @@ class Map(nn.Module, ABC):
     heads: int | None
 
     def forward(self, x: Tensor) -> Tensor:
+        """W x, or (heads, ..., tokens, rows) with W_h x for each head."""
         y = self.flat(x)
         return y if self.heads is None else heads_first(y, self.heads)
 
@@ -65,13 +66,15 @@ class Map(nn.Module, ABC):
         """All rows of all heads in one axis: (..., features) -> (..., heads*rows)."""
 
     @abstractmethod
-    def each(self, x: Tensor) -> Tensor: ...
+    def each(self, x: Tensor) -> Tensor:
+        """W_h x_h: head h has an input of its own, (heads, ..., features) -> (heads, ..., rows)."""
 
     @abstractmethod
     def dense(self) -> Tensor:
         """The textbook matrix, (rows, features) or (heads, rows, features)."""
 
     def onto(self, base: Tensor | None, x: Tensor) -> Tensor:
+        """base + sum_h W_h x_h for x (..., heads*features), the heads side by side: how an output is written."""
         weight = self.dense()
         matrix = weight.mT if self.heads is None else weight.mT.flatten(0, 1)
         rows = x.reshape(-1, x.shape[-1]) @ matrix  # one product: heads-first values are no contiguous batch
@@ -88,9 +91,11 @@ class Map(nn.Module, ABC):
         """Multiplications and additions for one token."""
 
     @abstractmethod
-    def config(self) -> dict[str, Any]: ...
+    def config(self) -> dict[str, Any]:
+        """JSON: the kind, and sizes or indices; coefficients are tensors."""
 
     def extra_repr(self) -> str:
+        """2 x 4 -> 1: heads, features and rows."""
         many = "" if self.heads is None else f"{self.heads} x "
         return f"{many}{self.features} -> {self.rows}"
 
@@ -141,16 +146,19 @@ class Select(Map):
         return cls(index, features=max(map(len, targets)))
 
     def flat(self, x: Tensor) -> Tensor:
+        """A slice where the indices count up by ones, else a gather with zeros in the gaps."""
         if self._run is not None:
             return x.narrow(-1, *self._run)
         y = x.index_select(-1, self.source)
         return y.masked_fill(self.gap, 0) if self._gaps else y
 
     def each(self, x: Tensor) -> Tensor:
+        """x_h[index[h]], with zeros in the gaps."""
         y = x.gather(-1, _per_head(self.index.clamp(min=0), x))
         return y.masked_fill(_per_head(self.index < 0, x), 0) if self._gaps else y
 
     def onto(self, base: Tensor | None, x: Tensor) -> Tensor:
+        """base with x added at the rows that are written: the others keep their bits."""
         shape = (*x.shape[:-1], self.rows)
         out = x.new_zeros(shape) if base is None else base.expand(shape).clone()
         write, read = self._write
@@ -160,13 +168,16 @@ class Select(Map):
         return out
 
     def dense(self) -> Tensor:
+        """A one in each row, at the column it copies."""
         columns = torch.arange(self.features, device=self.index.device)
         return (self.index.unsqueeze(-1) == columns).to(torch.float64)
 
     def flops(self) -> int:
+        """None: numbers are copied."""
         return 0
 
     def config(self) -> dict[str, Any]:
+        """Features and indices."""
         return {"kind": self.kind, "features": self.features, "index": self.index.tolist()}
 
 
@@ -196,6 +207,7 @@ class Sparse(Map):
         self.register_buffer("source", table.flatten(0, -2).T.contiguous(), persistent=False)
 
     def flat(self, x: Tensor) -> Tensor:
+        """The terms of each row, added left to right."""
         coefficient = self.coefficient.flatten(0, -2)
         y = x.index_select(-1, self.source[0]) * coefficient[:, 0]
         for i in range(1, self.terms):
@@ -203,19 +215,23 @@ class Sparse(Map):
         return y
 
     def each(self, x: Tensor) -> Tensor:
+        """The same sums, head h on x_h."""
         y = x.gather(-1, _per_head(self.index[..., 0], x)) * _per_head(self.coefficient[..., 0], x)
         for i in range(1, self.terms):
             y = y + x.gather(-1, _per_head(self.index[..., i], x)) * _per_head(self.coefficient[..., i], x)
         return y
 
     def dense(self) -> Tensor:
+        """Coefficients at their columns, those of one column added."""
         zero = self.coefficient.new_zeros(*self.index.shape[:-1], self.features)
         return zero.scatter_add(-1, self.index, self.coefficient)
 
     def flops(self) -> int:
+        """Of k terms a row: k products and k - 1 sums."""
         return (2 * self.terms - 1) * self.rows * (self.heads or 1)
 
     def config(self) -> dict[str, Any]:
+        """Features and indices."""
         return {"kind": self.kind, "features": self.features, "index": self.index.tolist()}
 
 
@@ -237,19 +253,24 @@ class Dense(Map):
         self.heads = self.weight.shape[0] if self.weight.dim() == 3 else None
 
     def flat(self, x: Tensor) -> Tensor:
+        """x W^T, all heads in one product."""
         return x @ self.weight.flatten(0, -2).T
 
     def each(self, x: Tensor) -> Tensor:
+        """x_h W_h^T, a batch of products."""
         y = x.reshape(x.shape[0], -1, self.features) @ self.weight.mT
         return y.reshape(*x.shape[:-1], self.rows)
 
     def dense(self) -> Tensor:
+        """The matrix itself."""
         return self.weight
 
     def flops(self) -> int:
+        """Of n features a row: n products and n - 1 sums."""
         return (2 * self.features - 1) * self.rows * (self.heads or 1)
 
     def config(self) -> dict[str, Any]:
+        """The shape."""
         return {"kind": self.kind, "shape": list(self.weight.shape)}
 
 

@@ -32,6 +32,7 @@ class Network(nn.Module):
     features   names of the features of the residual stream
     variables  name -> (layer, token, slice): after that layer, the variable is stream[..., token, slice]
 
+    >>> from headsmith.network import Affine, Select
     >>> lift = Affine(Select([0, -1], features=1), bias=[0.0, 1.0])
     >>> Network({"lift": lift}, tokens=["input"], features=["x", "one"])
     Network  1 token, 0 memory tokens, 2 features, torch.float64
@@ -80,6 +81,7 @@ class Network(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
+        """The dtype of its numbers; float64 where there are none."""
         return next((p.dtype for p in self.parameters()), torch.float64)
 
     def _named(self) -> list[tuple[str, Layer]]:
@@ -137,7 +139,20 @@ class Network(nn.Module):
         finally:
             self._tap = before
 
+    @property
+    def patched(self) -> bool:
+        """Whether something else than the weights has a say in what comes out: open hooks, hooks or methods of torch.
+
+        >>> from headsmith.network import Affine, Select
+        >>> network = Network([Affine(Select([0], features=1))])
+        >>> with network.hooks({"blocks.0.hook_resid_post": torch.zeros_like}):
+        ...     network.patched
+        True
+        """
+        return patched(self) or not self._tap.silent
+
     def cost(self) -> Cost:
+        """Sizes, numbers and operations for one input of as many tokens as have names."""
         tokens, width, flops, dense = len(self.inputs), self._list()[0].width_in or len(self.features), 0, 0
         widest = width
         for layer in self._list():
@@ -236,6 +251,15 @@ class Network(nn.Module):
             for i, (name, layer) in enumerate(self._named())
         ]
         return "\n".join([f"{head}{len(self.features)} features, {self.dtype}", *rows])
+
+
+def patched(module: nn.Module) -> bool:
+    """Whether hooks of torch, or methods that were set on an object, run beside the code of the classes."""
+    every = nn.modules.module
+    return bool(every._global_forward_hooks or every._global_forward_pre_hooks) or any(
+        m._forward_hooks or m._forward_pre_hooks or any(callable(getattr(type(m), name, None)) for name in vars(m))
+        for m in module.modules()
+    )
 
 
 def rotation(seed: int, width: int) -> Tensor:

@@ -1,42 +1,39 @@
 """The five papers under test: experiments with verdicts, errata that run, and where each statement lives.
 
 An experiment states its claim as a predicate before it runs; an erratum runs what was printed beside what
-works. Both register themselves when their module is imported, and the modules are listed here, so that
-nothing is loaded before someone asks for it.
+works. Each paper has a folder, whose contents are listed in its ``__init__``: asking for one experiment imports
+that paper alone, and listing them all imports none.
 """
 
+from collections.abc import Iterator
 from importlib import import_module
 
-EXPERIMENTS: tuple[str, ...] = (
-    "ours.anchors",
-    "ours.float32",
-    "ours.several_variables",
-    "emulation.one_machine",
-    "emulation.six_regressions",
-    "emulation.section_5_1",
-    "emulation.table_1",
-    "emulation.tables_2_3",
-    "emulation.table_4",
-    "universality.truncation",
-    "universality.figure_2",
-    "universality.sequence_bumps",
-    "universality.figure_3",
-    "universality.figure_4",
-    "icl",
-)
-"""Modules of this folder that register experiments."""
+from headsmith.papers.printed import FOLDERS
 
-ERRATA: tuple[str, ...] = (
-    "scalar_errata",
-    "emulation.errata_machines",
-    "emulation.errata_rules",
-    "universality.errata_sequences",
-    "universality.errata_clip",
-)
-"""Modules of this folder that register errata."""
+__all__ = ["contents", "errata_modules", "load"]
+
+
+def contents() -> Iterator[tuple[str, str, str, int, tuple[str, ...]]]:
+    """(id, module, first claim, number of claims, presets) of every experiment, without importing any.
+
+    >>> next(contents())[0]
+    'ours/anchors'
+    """
+    for paper, folder in FOLDERS.items():
+        listed = import_module(f"headsmith.papers.{folder}")
+        for item, (module, claim, count) in listed.EXPERIMENTS.items():
+            yield f"{paper}/{item}", f"{listed.__name__}.{module}", claim, count, listed.PRESETS
+
+
+def errata_modules() -> dict[str, tuple[str, ...]]:
+    """The modules that register the errata of each paper."""
+    listed = {paper: import_module(f"headsmith.papers.{folder}") for paper, folder in FOLDERS.items()}
+    return {paper: tuple(f"{m.__name__}.{name}" for name in m.ERRATA) for paper, m in listed.items()}
 
 
 def load() -> None:
     """Import every module that registers an experiment or an erratum."""
-    for module in (*EXPERIMENTS, *ERRATA):
-        import_module(f"headsmith.papers.{module}")
+    experiments = [module for _, module, *_ in contents()]
+    errata = [module for modules in errata_modules().values() for module in modules]
+    for module in dict.fromkeys(experiments + errata):
+        import_module(module)

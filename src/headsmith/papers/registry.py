@@ -6,18 +6,26 @@ the paper did not state it. The table sets the printed number beside ours, with 
 baseline, and every picture is drawn from the record alone.
 """
 
+from __future__ import annotations
+
 import difflib
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from headsmith.papers.printed import paper_title
-from headsmith.records import Run, atomic_write, sha256
+from headsmith.papers import contents
+from headsmith.papers.printed import paper_title, short_name
+from headsmith.records import atomic_write, sha256
 from headsmith.refusal import Refusal
 from headsmith.views.tables import Table
+
+if TYPE_CHECKING:
+    from headsmith.records import Record
 
 Verdict = Literal["holds", "fails", "too short to tell", "not stated"]
 Measurements = Mapping[str, Any]
@@ -35,6 +43,7 @@ class Claim:
     predicate: Callable[[Measurements], bool | None] | None = None
 
     def verdict(self, measurements: Measurements) -> Verdict:
+        """holds, fails, or too short to tell: what the predicate says of these measurements."""
         if self.predicate is None:
             return "not stated"
         answer = self.predicate(measurements)
@@ -74,11 +83,12 @@ class Experiment:
     presets: Mapping[str, Mapping[str, Any]]
     source: str
     where: str
-    run: Callable[[Mapping[str, Any], Run], Outcome]
+    run: Callable[[Mapping[str, Any], Record], Outcome]
     self_check: Callable[[], bool]
     pictures: Mapping[str, Callable[[Measurements], Any]] = field(default_factory=dict)
 
     def settings(self, preset: str) -> Mapping[str, Any]:
+        """The settings of a preset; full is that of the paper, where it has one."""
         if preset == "full" and "paper" in self.presets:
             preset = "paper"  # the sizes of the paper
         if preset not in self.presets:
@@ -87,7 +97,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Result:
+class ExperimentResult:
     """A finished experiment: its folder, the verdict on each claim, the rows, and the measurements."""
 
     id: str
@@ -112,11 +122,43 @@ class Result:
         return Table("", ("claim", "verdict"), list(self.verdicts.items()))
 
 
-class Registry:
-    """A set of experiments by id; the package has one, a test makes its own."""
+@dataclass(frozen=True)
+class Listing:
+    """One line of a table of contents: an experiment that need not be imported yet."""
 
-    def __init__(self) -> None:
+    id: str
+    module: str
+    claim: str
+    claims: int
+    presets: tuple[str, ...]
+
+    @property
+    def source(self) -> str:
+        """The paper: the first part of the id."""
+        return self.id.partition("/")[0]
+
+    @property
+    def item(self) -> str:
+        """The table or figure: the second part of the id."""
+        return self.id.partition("/")[2]
+
+
+class Registry:
+    """A set of experiments by id; the package has one, a test makes its own.
+
+    What is listed under `contents` is imported when it is asked for.
+    """
+
+    def __init__(self, contents: Iterable[Listing] = ()) -> None:
         self.experiments: dict[str, Experiment] = {}
+        self.contents = {listing.id: listing for listing in contents}
+
+    def listed(self) -> list[Listing]:
+        """Every experiment, imported or not."""
+        found = dict(self.contents)
+        for id, e in self.experiments.items():
+            found.setdefault(id, Listing(id, e.run.__module__, e.claims[0].text, len(e.claims), tuple(e.presets)))
+        return list(found.values())
 
     def experiment(
         self,
@@ -128,7 +170,7 @@ class Registry:
         source: str = "ours",
         where: str = "",
         pictures: Mapping[str, Callable[[Measurements], Any]] | None = None,
-    ) -> Callable[[Callable[[Mapping[str, Any], Run], Outcome]], Experiment]:
+    ) -> Callable[[Callable[[Mapping[str, Any], Record], Outcome]], Experiment]:
         """Register ``run(settings, record) -> Outcome`` as the experiment ``paper/item``.
 
         ``pictures`` maps a file name to a function that draws a figure from the measurements read back from
@@ -139,7 +181,7 @@ class Registry:
         if id in self.experiments:
             raise ValueError(f"the experiment {id!r} is registered twice")
 
-        def register(run: Callable[[Mapping[str, Any], Run], Outcome]) -> Experiment:
+        def register(run: Callable[[Mapping[str, Any], Record], Outcome]) -> Experiment:
             entry = Experiment(id, tuple(claims), presets, source, where, run, self_check, dict(pictures or {}))
             self.experiments[id] = entry
             return entry
@@ -148,20 +190,28 @@ class Registry:
 
     def find(self, id: str) -> Experiment:
         """The experiment of that id, or a refusal that names its nearest neighbours."""
+        paper, _, item = id.partition("/")
+        with suppress(Refusal):
+            id = f"{short_name(paper)}/{item}" if item else id
+        if id not in self.experiments and id in self.contents:
+            import_module(self.contents[id].module)
         if id in self.experiments:
             return self.experiments[id]
-        parts = [name for name in self.experiments if name.startswith(id) and not name[len(id) : len(id) + 1].isdigit()]
-        near = parts or difflib.get_close_matches(id, self.experiments, n=3, cutoff=0.3) or list(self.experiments)
+        known = list(dict.fromkeys([*self.contents, *self.experiments]))
+        parts = [name for name in known if name.startswith(id) and not name[len(id) : len(id) + 1].isdigit()]
+        near = parts or difflib.get_close_matches(id, known, n=3, cutoff=0.3) or known
         hint = f"did you mean {' or '.join(near)}?" if near else "none is registered"
         raise Refusal(f"there is no experiment {id!r}; {hint}")
 
-    def run(self, id: str, preset: str, out: str | Path) -> Result:
+    def run(self, id: str, preset: str, out: str | Path) -> ExperimentResult:
         """Run, continue or read back an experiment: a folder with result.json, table.md and pictures."""
+        from headsmith.records import Record
+
         entry = self.find(id)
         settings = entry.settings(preset)
         source = inspect.getsourcefile(entry.run)
         code = sha256(Path(source).read_bytes()) if source and Path(source).exists() else ""
-        record = Run(out, {"kind": id, "preset": preset, "settings": settings, "code": code})
+        record = Record(out, {"kind": entry.id, "preset": preset, "settings": settings, "code": code})
         fresh = not record.finished
         if fresh:
             start = time.perf_counter()
@@ -169,7 +219,7 @@ class Registry:
             record.save(
                 "result",
                 {
-                    "id": id,
+                    "id": entry.id,
                     "preset": preset,
                     "settings": settings,
                     "source": entry.source,
@@ -188,10 +238,10 @@ class Registry:
         return result
 
 
-def read_result(record: Run, fresh: bool = False) -> Result:
+def read_result(record: Record, fresh: bool = False) -> ExperimentResult:
     """The result that lies in a run's folder."""
     saved = record.load("result")
-    return Result(
+    return ExperimentResult(
         id=saved["id"],
         preset=saved["preset"],
         folder=record.folder,
@@ -203,13 +253,13 @@ def read_result(record: Run, fresh: bool = False) -> Result:
     )
 
 
-def _report(entry: Experiment, result: Result) -> str:
+def _report(entry: Experiment, result: ExperimentResult) -> str:
     where = ", ".join(part for part in (paper_title(entry.source), entry.where) if part)
     pictures = [f"![{name}]({name})" for name in entry.pictures]
     return "\n\n".join([where, result.table().markdown(), result.claims().markdown(), *pictures]) + "\n"
 
 
-def _draw(entry: Experiment, result: Result) -> None:
+def _draw(entry: Experiment, result: ExperimentResult) -> None:
     if entry.pictures:
         from headsmith.views.style import save
 
@@ -217,18 +267,15 @@ def _draw(entry: Experiment, result: Result) -> None:
             save(draw(result.measurements), result.folder / name)
 
 
-registry = Registry()
-"""The experiments of this package; ``headsmith.papers.load()`` fills it."""
+registry = Registry(Listing(*line) for line in contents())
+"""The experiments of this package."""
 
 experiment = registry.experiment
 
 
-def run_experiment(id: str, preset: str, out: str | Path) -> Result:
-    """``registry.run`` after loading the package's experiments.
+def run_experiment(id: str, preset: str, out: str | Path) -> ExperimentResult:
+    """Run, continue or read back an experiment of this package.
 
     >>> run_experiment("ours/anchors", "smoke", "out").verdicts     # doctest: +SKIP
     """
-    from headsmith.papers import load
-
-    load()
     return registry.run(id, preset, out)

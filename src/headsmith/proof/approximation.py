@@ -22,7 +22,11 @@ CELLS = 20000
 
 
 class Unprovable(ArithmeticError):
-    """The proof needs more cells than it may have."""
+    """No proof within the goal; `best` is a bound that might be had, where that is known."""
+
+    def __init__(self, reason: str, best: float = math.inf) -> None:
+        super().__init__(reason)
+        self.best = best
 
 
 @dataclass(frozen=True)

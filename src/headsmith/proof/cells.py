@@ -73,6 +73,7 @@ class Frame:
 
 
 def frame(head: Head, c: float, h: float) -> Frame:
+    """Scores at c, their weighted mean slope m, greatest r and value w; keys below e^FAR all over [c - h, c + h] go."""
     scores = head.slopes * c + head.offsets
     top = float(scores.max())
     weights = np.exp(scores - top)

@@ -1,46 +1,99 @@
-"""The record of a proof: what is claimed, for which numbers, under which assumptions, and how to repeat it."""
+"""The record of a proof: what is claimed, for which numbers and inputs, under which assumptions.
+
+A `Bound` is what a proof returns. A `Certificate` is a bound with its sentence, its domain and the hash of the
+numbers it speaks of; the sentence is always derived from target, domain and dtype, never read from anywhere.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
-from headsmith.proof.composition import Error, Proved
+from headsmith.proof.domain import Domain, exactly
 from headsmith.proof.rounding import ASSUMPTIONS
 from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
 
-SLACK = 1.002  # room in the stored bound, so that other software, rounding elsewhere, can prove it again
+SLACK = 1.002  # room in the stated bound, so that other software, rounding elsewhere, can prove it again
 
 
 class StaleCertificate(Refusal):
-    """The weights, their dtype or the manifest are no longer what the certificate speaks of."""
+    """The weights, their dtype or the wiring are no longer what the certificate speaks of."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """|network - target| <= approximation + rounding, for every input in the domain.
+
+    kind: "proved" (rigorous arithmetic on the stored numbers), "conditional" (rests on a constant the user vouches
+    for) or "measured" (sampled). `least` is a proved lower bound of the error at the input `witness`; `cells` counts
+    the pieces of the proof.
+
+    >>> Bound(3e-7, 1e-7).with_slack().total <= 4.02e-7
+    True
+    """
+
+    approximation: float
+    rounding: float
+    kind: str = "proved"
+    least: float = 0.0
+    witness: tuple[float, ...] = ()
+    cells: int = 0
+
+    @property
+    def total(self) -> float:
+        """approximation + rounding, rounded up."""
+        return math.nextafter(self.approximation + self.rounding, math.inf)
+
+    def with_slack(self) -> Bound:
+        """What a certificate states."""
+        return replace(self, approximation=self.approximation * SLACK, rounding=self.rounding * SLACK)
 
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Shown):
-    """bound = approximation + rounding, for every input in the domain.
-
-    kind: "proved" (rigorous arithmetic on the stored numbers), "conditional" (rests on a constant the user vouches
-    for) or "measured" (sampled). `least` is a proved lower bound of the error at the input `witness`.
-    """
+    """bound = approximation + rounding, for every input in the domain; `weights` is the hash of the network."""
 
     approximation: float
     rounding: float
     kind: str
     statement: str
-    domain: tuple[float, float]
+    domain: Domain
     dtype: str
     weights: str
     assumptions: tuple[str, ...] = ASSUMPTIONS
     least: float = 0.0
-    witness: float = 0.0
-    proof: tuple[dict[str, Any], ...] = field(default=())
+    witness: tuple[float, ...] = ()
+    cells: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        bound: Bound,
+        statement: str,
+        domain: Domain,
+        dtype: str,
+        weights: str,
+        assumptions: tuple[str, ...] = ASSUMPTIONS,
+    ) -> Certificate:
+        """A stated bound, about these weights."""
+        return cls(
+            approximation=bound.approximation,
+            rounding=bound.rounding,
+            kind=bound.kind,
+            statement=statement,
+            domain=domain,
+            dtype=dtype,
+            weights=weights,
+            assumptions=assumptions,
+            least=bound.least,
+            witness=bound.witness,
+            cells=bound.cells,
+        )
 
     @property
     def bound(self) -> float:
+        """approximation + rounding, rounded up."""
         return math.nextafter(self.approximation + self.rounding, math.inf)
 
     def title(self) -> str:
@@ -54,79 +107,10 @@ class Certificate(Shown):
             ("rounding", f"{upper(self.rounding, 3)} in {self.dtype}"),
         ]
         if self.least:
-            rows.append(("attained", f"at least {number(self.least)} at x = {number(self.witness, 6)}"))
-        cells = sum(len(part["cells"]) - 1 for part in self.proof if isinstance(part.get("cells"), list))
-        if cells:
-            rows.append(("proof", f"{cells} Taylor cells in ball arithmetic"))
+            point = ", ".join(map(exactly, self.witness))
+            place = f"x = {point}" if len(self.witness) == 1 else f"({point})"
+            rows.append(("attained", f"at least {number(self.least)} at {place}"))
+        if self.cells:
+            rows.append(("proof", f"{self.cells} {'cell' if self.cells == 1 else 'cells'} in ball arithmetic"))
         rows.append(("assumes", "; ".join(self.assumptions)))
         return rows
-
-    def record(self) -> dict[str, Any]:
-        """JSON, with every float in hexadecimal."""
-        return {
-            "approximation": self.approximation.hex(),
-            "rounding": self.rounding.hex(),
-            "bound": self.bound.hex(),
-            "kind": self.kind,
-            "statement": self.statement,
-            "domain": [end.hex() for end in self.domain],
-            "dtype": self.dtype,
-            "weights": self.weights,
-            "assumptions": list(self.assumptions),
-            "least": self.least.hex(),
-            "witness": self.witness.hex(),
-            "proof": list(self.proof),
-        }
-
-    @classmethod
-    def from_record(cls, record: dict[str, Any]) -> Certificate:
-        read = float.fromhex
-        return cls(
-            approximation=read(record["approximation"]),
-            rounding=read(record["rounding"]),
-            kind=record["kind"],
-            statement=record["statement"],
-            domain=(read(record["domain"][0]), read(record["domain"][1])),
-            dtype=record["dtype"],
-            weights=record["weights"],
-            assumptions=tuple(record["assumptions"]),
-            least=read(record["least"]),
-            witness=read(record["witness"]),
-            proof=tuple(record["proof"]),
-        )
-
-
-def part_record(proof: Proved) -> dict[str, Any]:
-    """How to repeat the proof of one part: choices (cells), not claims. The numbers of its heads are in the file."""
-    part = proof.part
-    return {
-        "input": part.input,
-        "output": part.output,
-        "target": part.target.tree() if part.target else None,
-        "domain": [end.hex() for end in part.domain],
-        "bias": part.bias.hex(),
-        "slope": proof.slope.hex(),
-        "removable": [place.hex() for place in part.target.places(*part.domain).removable] if part.target else [],
-        "cells": [edge.hex() for edge in proof.approximation.edges],
-        "rounding": [edge.hex() for edge in proof.rounding.edges],
-    }
-
-
-def certify(
-    proofs: Sequence[Proved], error: Error, formula: str, domain: tuple[float, float], dtype: str, weights: str
-) -> Certificate:
-    """The certificate of a program whose output has this error."""
-    lo, hi = domain
-    first = proofs[0].approximation if len(proofs) == 1 else None
-    return Certificate(
-        approximation=error.approximation * SLACK,
-        rounding=error.rounding * SLACK,
-        kind="proved",
-        statement=f"|network(x) - ({formula})| <= bound for every {dtype} x in [{number(lo, 6)}, {number(hi, 6)}]",
-        domain=domain,
-        dtype=dtype,
-        weights=weights,
-        least=first.least if first else 0.0,
-        witness=first.witness if first else 0.0,
-        proof=tuple(part_record(p) for p in proofs),
-    )

@@ -28,6 +28,7 @@ def chebyshev_nodes(count: int, bits: int) -> list[arb]:
 
 
 def angles(count: int) -> Floats:
+    """(2j+1) pi / 2m, whose cosines are the first-kind nodes."""
     return (2 * np.arange(count) + 1) * np.pi / (2 * count)
 
 

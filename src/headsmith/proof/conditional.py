@@ -13,9 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import torch
 from flint import arb
+from torch import Tensor
 
 from headsmith.functions import precision
 from headsmith.proof.approximation import Unprovable, cell
@@ -37,16 +40,17 @@ def prove_from_samples(part: Part, f: Function, eps: float, slope: float, curvat
     rounding = prove_rounding(part, FORMATS["float64"], 1e-3 * eps).bound
     counts = [_count(b - a, p, eps, slope, curvature) for a, b, p, _ in cells]
     if sum(counts) > SAMPLES:
-        raise Refusal(
-            f"the constants call for {sum(counts):.1e} samples, more than {SAMPLES:.0e}: give a larger eps"
-            + (", or derivative_bounds=(L1, L2), which is cheaper" if curvature is None else "")
+        raise Unprovable(
+            f"the constants call for {sum(counts):.1e} samples, more than {SAMPLES:.0e}"
+            + (" (derivative_bounds=(L1, L2) would need fewer)" if curvature is None else "")
         )
     worst, steepest, sharpest = 0.0, (0.0, 0.0), (0.0, 0.0)
     for (a, b, p, rest), count in zip(cells, counts, strict=True):
         z = np.linspace(a, b, count + 1)
         values, step = f(z), float(np.diff(z).max())
         steepest = max(steepest, _seen(z, values, step, 1))
-        sharpest = max(sharpest, _seen(z, values, step, 2))
+        if curvature is not None:
+            sharpest = max(sharpest, _seen(z, values, step, 2))
         between = (p[0] + slope) * step / 2 if curvature is None else (p[1] + curvature) * step * step / 8
         noise = CALLABLE_ULPS * 2.0**-52 * float(np.abs(values).max())
         worst = max(worst, float(np.abs(part(z) - values).max()) + between + 2 * rest + noise)
@@ -115,3 +119,38 @@ def _contradicted(
             f"the function bends with f'' = {number(sharpest[0], 6)} near {number(sharpest[1], 6)}, "
             f"more than {curvature:g}; give at least {upper(sharpest[0], 3)}"
         )
+
+
+def asked_twice(function: Callable[[Tensor], Any], z: np.ndarray, name: str) -> np.ndarray:
+    """The values of a function of numbers, asked twice: the second time backwards and in two pieces.
+
+    >>> asked_twice(torch.square, np.array([1.0, 2.0]), "square")
+    array([1., 4.])
+    """
+    first, pieces = _asked(function, z, name), np.split(z[::-1], [len(z) // 3])
+    again = np.concatenate([_asked(function, piece, name) for piece in pieces])[::-1]
+    if not (np.abs(again - first) <= 2 * CALLABLE_ULPS * 2.0**-52 * np.abs(first).max(initial=0.0)).all():
+        raise Refusal(
+            f"{name} answers differently when it is asked twice: it is random, keeps a state, or mixes the numbers of "
+            "one tensor"
+        )
+    return first
+
+
+def _asked(function: Callable[[Tensor], Any], z: np.ndarray, name: str) -> np.ndarray:
+    """Finite float64 values, as many as were asked for, of a function that leaves its input as it is."""
+    x = torch.from_numpy(np.array(z, dtype=np.float64))
+    try:
+        with torch.no_grad():
+            y = function(x)
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise Refusal(f"{name} fails on a tensor of float64 ({type(error).__name__}: {said})") from None
+    if not isinstance(y, Tensor) or y.shape != x.shape or y.dtype != x.dtype:
+        raise Refusal(f"{name} must map a tensor to a tensor of the same shape, in float64")
+    if not np.array_equal(x.numpy(), z):
+        raise Refusal(f"{name} changes the tensor that it is given: let it return a new one")
+    values = y.detach().cpu().numpy().copy()
+    if not np.isfinite(values).all():
+        raise Refusal(f"{name} is not finite at {float(z[~np.isfinite(values)][0]):g}: choose another domain")
+    return values

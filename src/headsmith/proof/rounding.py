@@ -50,6 +50,7 @@ ASSUMPTIONS = (
 
 
 def gamma(n: int, u: float) -> float:
+    """n u/(1 - n u) >= |(1 + d_1) ... (1 + d_n) - 1| for |d_i| <= u."""
     return n * u / (1 - n * u)
 
 
@@ -118,6 +119,8 @@ def head_rounding(head: Head, c: float, h: float, fmt: Format, terms: int = 2, r
 
 @dataclass(frozen=True)
 class Rounding:
+    """A rounding error that holds on every cell between the edges."""
+
     bound: float
     edges: tuple[float, ...]
 

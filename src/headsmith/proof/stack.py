@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
+from flint import arb
 
-from headsmith.functions import Expression, parse
+from headsmith.functions import Expression
 from headsmith.proof.rounding import Format, gamma
 from headsmith.proof.statement import Head
 
@@ -49,18 +49,21 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Activation:
-    """A function of one number. `bottom` is its least value where that is inside, not at an end; above `cut`, the code
-    that runs under this name may be `gap` away from the formula."""
+class Nonlinearity:
+    """A function that falls to its `bottom` and rises from there (None: it only rises), |sigma'| <= steep.
 
-    formula: str
+    Above `cut`, the code that runs under its name may be `gap` away from the formula.
+    """
+
+    expression: Expression
     bottom: float | None = None
+    steep: float = 1.0
     gap: float = 0.0
     cut: float = math.inf
 
-    @cached_property
-    def expression(self) -> Expression:
-        return parse(self.formula)
+    def at(self, z: arb) -> arb:
+        """A ball that holds the formula and the code at z."""
+        return self.expression.at(z) + (arb(0) if bool(z < self.cut) else arb(0, self.gap))
 
     def apart(self, highest: float) -> float:
         """How far code and formula are apart up to this input."""
@@ -87,21 +90,17 @@ class Activation:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """Heads that stand for an activation on a domain: proved errors, and the Lipschitz constant of the activation.
-
-    `floor` is the level below which the proof did not resolve anything.
-    """
+    """Heads that stand for an activation on a domain: proved errors, and the Lipschitz constant of the activation."""
 
     heads: tuple[Head, ...]
     approximation: float
     rounding: float
     slope: float
-    floor: float
 
     def size(self, top: np.ndarray, reach: np.ndarray) -> np.ndarray:
-        """sum of |head| for each unit, given bounds of |sigma| and of |z|."""
+        """sum of |head| for each unit, given bounds of what it returns and of |z|, both ours."""
         if len(self.heads) == 1:
-            return (top + self.approximation + self.rounding) * INFLATE
+            return top * INFLATE
         values = sum(float(np.abs(h.values).max()) for h in self.heads)
         lines = sum(float(np.abs(h.lines).max()) for h in self.heads)
         return (values + lines * reach) * INFLATE + self.rounding
@@ -119,7 +118,7 @@ class Carried:
 
 def carry(
     linears: Sequence[Linear],
-    activations: Sequence[Activation],
+    activations: Sequence[Nonlinearity],
     domain: tuple[float, float],
     fmt: Format,
     choose: Callable[[int, tuple[float, float]], Unit],
@@ -177,6 +176,7 @@ class Zonotope:
     noise: np.ndarray
 
     def through(self, linear: Linear) -> Zonotope:
+        """W (centre + generators e) + b, with noise |W| noise and what the product itself rounds."""
         size = np.abs(self.centre) + np.abs(self.generators).sum(1) + self.noise
         noise = np.abs(linear.weight) @ self.noise + linear.noise(size)
         return Zonotope(linear.weight @ self.centre + linear.bias, linear.weight @ self.generators, noise * INFLATE)

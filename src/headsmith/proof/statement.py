@@ -36,11 +36,13 @@ class Head:
 
     @classmethod
     def table(cls, slopes, offsets, values) -> Head:
+        """A head of constant values, whose keys do not read the input's value."""
         slopes, offsets, values = (np.asarray(v, dtype=np.float64) for v in (slopes, offsets, values))
         return cls(slopes, offsets, values, np.zeros_like(values))
 
     @property
     def keys(self) -> int:
+        """Keys of the softmax."""
         return len(self.slopes)
 
     @property
@@ -56,9 +58,9 @@ class Head:
         return (weights * (self.values + self.lines * z)).sum(-1) / weights.sum(-1)
 
     def cast(self, dtype: str) -> Head:
-        """The nearest head whose numbers are of this dtype."""
+        """The nearest head whose numbers are of this dtype; -0.0 becomes 0.0, so that it reads back as it was."""
         return replace(
-            self, **{n: getattr(self, n).astype(dtype).astype(np.float64) for n in self.__dataclass_fields__}
+            self, **{n: getattr(self, n).astype(dtype).astype(np.float64) + 0.0 for n in self.__dataclass_fields__}
         )
 
 
@@ -75,6 +77,7 @@ class Part:
 
     @property
     def keys(self) -> int:
+        """Keys of all its heads."""
         return sum(head.keys for head in self.heads)
 
     def __call__(self, z: Floats) -> Floats:

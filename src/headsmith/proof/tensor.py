@@ -80,10 +80,12 @@ class TensorHead:
 
     @property
     def tokens(self) -> int:
+        """Keys of the one head: the product of the axes' numbers."""
         return math.prod(map(len, self.axes))
 
     @property
     def components(self) -> int:
+        """Outputs r."""
         return self.values.shape[-1]
 
     def grid(self, nodes: Sequence[Floats]) -> Floats:
@@ -108,6 +110,8 @@ def prove_tensor(
     head: TensorHead, targets: Sequence[Expression], names: Sequence[str], box: Box, goal: float
 ) -> TensorProof:
     """The proved largest error of all components, its interpolation part under `goal`."""
+    if len(targets) != head.components:
+        raise Unprovable(f"{head.components} outputs cannot be {len(targets)} formulas")
     proof, cells = interpolate(head, targets, names, box, goal)
     least, witness = 0.0, tuple(lo for lo, _ in box)
     heap: list[tuple[float, int, int]] = []  # -bound, cell, how finely sampled
@@ -132,6 +136,7 @@ def interpolate(
     head: TensorHead, targets: Sequence[Expression], names: Sequence[str], box: Box, goal: float
 ) -> tuple[Interpolation, list[tuple[Cell, float]]]:
     """Cells with their remainders, under `goal`, for the degree that needs the fewest samples."""
+    check_hypotheses(head, box)
     best: tuple[Interpolation, list[tuple[Cell, float]]] | None = None
     fewest, reason = NODES, ""
     for degree in DEGREES:
@@ -147,6 +152,20 @@ def interpolate(
     if best is None:
         raise Unprovable(reason)
     return best
+
+
+def check_hypotheses(head: TensorHead, box: Box) -> None:
+    """Finite numbers, an axis for each variable, a value for each product of keys, and a box with an inside: float64
+    comparisons with NaN are false, so nothing else here could be trusted.
+    """
+    numbers = [*(a.slopes for a in head.axes), *(a.offsets for a in head.axes), head.values, np.array(box)]
+    shape = tuple(len(axis.slopes) for axis in head.axes)
+    if not all(np.isfinite(x).all() for x in numbers) or not all(len(a.offsets) == len(a) > 0 for a in head.axes):
+        raise Unprovable("the head or its box holds numbers that are not finite")
+    if len(box) != len(head.axes) or head.values.shape[:-1] != shape or not head.components:
+        raise Unprovable("the values of the head do not belong to its keys")
+    if not all(lo < hi for lo, hi in box):
+        raise Unprovable("the box is empty")
 
 
 class Interpolation:
@@ -219,7 +238,8 @@ class Interpolation:
     def bound(self, samples: Floats, slack: float, rest: float, points: int) -> float:
         """|E| on a cell, from above, given E at its nodes and its interpolation error."""
         top = max(interpolant_bound(values, self.degree, 0.1 * self.goal, points) for values in samples)
-        return (top + slack * self.lebesgue ** (samples.ndim - 1) + rest) * (1 + 1e-13)
+        whole = (top + slack * self.lebesgue ** (samples.ndim - 1) + rest) * (1 + 1e-13)
+        return whole if whole < math.inf else math.inf
 
     def peak(self, edges: Cell, samples: Floats, slack: float) -> tuple[float, tuple[float, ...]]:
         """The largest |E| at a node of the cell, from below, and (nearly) that node."""

@@ -20,10 +20,11 @@ import numpy as np
 
 from headsmith.proof.approximation import cell
 from headsmith.proof.rounding import EXP_ERROR, Format, gamma, tree
-from headsmith.proof.tensor import Axis, Box, Floats, TensorHead
+from headsmith.proof.tensor import Axis, Box, Floats, TensorHead, check_hypotheses
 
 INFLATE = 1 + 1e-6
 LARGEST_SCORE = 1e6
+LARGEST_VALUE = 1e300  # so that no sum here overflows
 
 
 def cell_rounding(head: TensorHead, edges: Box, fmt: Format) -> float:
@@ -61,10 +62,12 @@ def cell_rounding(head: TensorHead, edges: Box, fmt: Format) -> float:
     normal = (t + gamma(2, u)) / (1 - t)
 
     worst = 0.0
+    if not np.abs(head.values).max() < LARGEST_VALUE:
+        return math.inf
     for values in head.values.reshape(count, -1).T:
         widest = float(np.abs(values).max())
         apart = np.abs(values - centre @ values)
-        gap = apart + float(weights @ apart)
+        gap = apart + _moved(weights, centre, apart)
         weight_error = (float(weights @ (alphas * gap)) + flushed * 2 * widest) / (1 - moved)
         whole = share * np.abs(values) * (1 + normal)
         sum_error = (
@@ -74,9 +77,16 @@ def cell_rounding(head: TensorHead, edges: Box, fmt: Format) -> float:
     return worst * INFLATE
 
 
+def _moved(weights: Floats, centre: Floats, apart: Floats) -> float:
+    """|phi(x) - phi(c)| on the cell: weights that grow pull by at most `rise`, and as much weight is lost elsewhere."""
+    rise = np.maximum(weights - centre, 0.0)
+    return float(rise @ apart + min(centre @ apart, rise.sum() * apart.max())) + 1e-8 * float(apart.max())
+
+
 def prove_tensor_rounding(head: TensorHead, box: Box, fmt: Format, goal: float, most: int = 3000) -> float:
     """The largest rounding error over the box: cells are bisected, worst first, until it meets the goal,
     or until it is within half of what single points already cost."""
+    check_hypotheses(head, box)
     spreads = [float(np.ptp(axis.slopes)) for axis in head.axes]
     heap: list[tuple[float, int, Box]] = []
     low, made = 0.0, 0

@@ -22,10 +22,10 @@ from headsmith.records.tensors import load_tensors, save_tensors
 from headsmith.refusal import Refusal
 
 
-class Run:
+class Record:
     """The folder ``root/<kind>-<first 12 digits of content_hash(config)>``, kind being ``config["kind"]``.
 
-    >>> run = Run("out", {"kind": "ours/anchors", "eps": 1e-6})
+    >>> run = Record("out", {"kind": "ours/anchors", "eps": 1e-6})
     >>> run.folder.name
     'ours-anchors-49ebc63c9a0d'
     >>> run.save("keys", [8, 9, 14])
@@ -44,7 +44,7 @@ class Run:
             raise Refusal(f"{self.path('config.json')} holds another configuration; move {self.folder} away")
 
     def __repr__(self) -> str:
-        return f"Run({str(self.folder)!r}, finished={self.finished})"
+        return f"Record({str(self.folder)!r}, finished={self.finished})"
 
     def path(self, name: str) -> Path:
         """Where a file of this run lies: ``run.path("curve.png")``. Names stay inside the folder."""
@@ -66,7 +66,9 @@ class Run:
     def once(self, name: str, compute: Callable[[], Any]) -> Any:
         """``load(name)`` where it is there, else ``compute()``, saved: what makes a long run resumable.
 
-        >>> [run.once(f"seed-{seed}", lambda: train(seed)) for seed in range(5)]   # doctest: +SKIP
+        >>> run = Record("out", {"kind": "squares"})
+        >>> [run.once(f"square-{n}", lambda: n**2) for n in range(5)]
+        [0, 1, 4, 9, 16]
         """
         if name not in self:
             self.save(name, compute())

@@ -46,9 +46,11 @@ class Shown:
     """Printed as a title and rows (name, text)."""
 
     def title(self) -> str:
+        """The first line: what this is."""
         return type(self).__name__
 
     def rows(self) -> list[tuple[str, str]]:
+        """(name, text) of each line below the title."""
         return []
 
     def __str__(self) -> str:

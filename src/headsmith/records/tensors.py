@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from headsmith.records.authorship import MARK, ours
 from headsmith.records.files import atomic_write
 from headsmith.refusal import Refusal
 
@@ -28,10 +29,10 @@ def save_tensors(stem: str | os.PathLike[str], tensors: Mapping[str, torch.Tenso
         from safetensors.torch import save
     except ImportError:
         atomic_write(archive, _to_npz(plain))
-        packed.unlink(missing_ok=True)
+        _drop(packed)
         return archive
-    atomic_write(packed, save({name: tensor.clone() for name, tensor in plain.items()}))
-    archive.unlink(missing_ok=True)
+    atomic_write(packed, save({name: tensor.clone() for name, tensor in plain.items()}, {MARK: "tensors"}))
+    _drop(archive)
     return packed
 
 
@@ -43,7 +44,7 @@ def load_tensors(stem: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
     torch.Size([2, 2])
     """
     packed, archive = _with_suffix(stem, ".safetensors"), _with_suffix(stem, ".npz")
-    if archive.exists():
+    if archive.exists() and ours(archive):
         return _from_npz(archive.read_bytes())
     data = packed.read_bytes()
     try:
@@ -55,6 +56,12 @@ def load_tensors(stem: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
 
 def _with_suffix(stem: str | os.PathLike[str], suffix: str) -> Path:
     return Path(f"{os.fspath(stem)}{suffix}")
+
+
+def _drop(twin: Path) -> None:
+    """Delete an earlier save in the other format, which would be read instead; a file of somebody else's stays."""
+    if twin.is_file() and ours(twin):
+        twin.unlink()
 
 
 def _to_npz(tensors: Mapping[str, torch.Tensor]) -> bytes:

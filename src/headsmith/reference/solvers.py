@@ -25,7 +25,7 @@ LOSSES = ("squared", "logistic", "huber")
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Objective:
     """(1/n) sum_i loss(x_i . w, y_i) + sum l1 |w| + sum l2 w^2 / 2; X (n, d), y (n,), l1 and l2 (d,)."""
 
     loss: str
@@ -36,10 +36,10 @@ class Problem:
     delta: float = 1.0
 
     @classmethod
-    def of(cls, loss: str, X, y, l1: float = 0.0, l2: float = 0.0, delta: float = 1.0) -> Problem:
+    def of(cls, loss: str, X, y, l1: float = 0.0, l2: float = 0.0, delta: float = 1.0) -> Objective:
         """With the same penalty for every coordinate.
 
-        >>> Problem.of("squared", [[1.0], [2.0]], [2.0, 4.0]).minimiser()
+        >>> Objective.of("squared", [[1.0], [2.0]], [2.0, 4.0]).minimiser()
         array([2.])
         """
         X, y = np.asarray(X, np.float64), np.asarray(y, np.float64)
@@ -59,6 +59,7 @@ class Problem:
         return self.X.T @ self.slope(w) / len(self.y) + self.l2 * w
 
     def objective(self, w: Floats) -> float:
+        """mean loss(x_i . w, y_i) + l1 . |w| + l2 . w^2 / 2."""
         t = self.X @ w
         if self.loss == "logistic":
             loss = np.logaddexp(0.0, t) - self.y * t
@@ -81,7 +82,7 @@ def sigmoid(t: Floats) -> Floats:
     return np.where(t >= 0, 1.0, e) / (1.0 + e)
 
 
-def gradient_descent(problem: Problem, steps: int, rate: float, start: Floats | None = None) -> Floats:
+def gradient_descent(problem: Objective, steps: int, rate: float, start: Floats | None = None) -> Floats:
     """w_0, ..., w_steps of plain gradient descent, (steps + 1, d): w <- w - rate gradient(w)."""
     w = np.zeros(problem.X.shape[1]) if start is None else np.asarray(start, np.float64)
     path = [w]
@@ -101,7 +102,7 @@ def _least_squares(X: Floats, y: Floats, l2: Floats) -> Floats:
     return w + np.linalg.lstsq(rows / scale, target - rows @ w, rcond=None)[0] / scale
 
 
-def _coordinates(problem: Problem) -> Floats:
+def _coordinates(problem: Objective) -> Floats:
     """Coordinate descent; whenever the signs settle, the linear system for these signs, if it is optimal."""
     X, y, l1, l2 = problem.X, problem.y, problem.l1, problem.l2
     n, d = X.shape
@@ -138,7 +139,7 @@ def _with_signs(gram: Floats, moment: Floats, l1: Floats, l2: Floats, signs: Flo
     return w if optimal else None
 
 
-def _newton(problem: Problem) -> Floats:
+def _newton(problem: Objective) -> Floats:
     """Newton's method with step halving, then two full steps."""
     X, n = problem.X, len(problem.y)
     scale = np.sqrt((X**2).mean(0))
@@ -157,28 +158,34 @@ def _newton(problem: Problem) -> Floats:
     return w
 
 
-def _huber(problem: Problem) -> Floats:
-    """Least squares on the inliers with the outliers' pull, until the set of inliers stays; damped where it
-    cycles.
+def _huber(problem: Objective) -> Floats:
+    """Newton on the inliers until their set stays; before that, reweighted least squares where it descends further.
+
+    Reweighting, by min(1, delta / |r|), minimises a majorant, so that it descends from everywhere.
     """
     X, y, delta = problem.X, problem.y, problem.delta
-    n = len(y)
-    w, size = _least_squares(X, y, problem.l2), 1.0
-    before: set[bytes] = set()
+
+    def moved(w: Floats, weights: Floats) -> tuple[Floats, float, bool]:
+        """(where the quadratic of these weights leads, the relative size of the step, whether it has a minimum)."""
+        bend = (X.T * weights) @ X / len(y) + np.diag(problem.l2)
+        scale = np.sqrt(np.maximum(bend.diagonal(), 1e-300))
+        bend, pull = bend / np.outer(scale, scale), problem.gradient(w) / scale
+        step = np.linalg.lstsq(bend, pull, rcond=None)[0]
+        there = w - step / scale
+        size = float(np.abs(step).max() / max(np.abs(there * scale).max(), 1e-300))
+        return there, size, bool(np.abs(bend @ step - pull).max() <= 1e-9 * delta)
+
+    w = _least_squares(X, y, problem.l2)
     for _ in range(1000):
         r = X @ w - y
         inlier = np.abs(r) <= delta
-        bend = X[inlier].T @ X[inlier] / n + np.diag(problem.l2)
-        scale = np.sqrt(np.maximum(bend.diagonal(), 1e-300))
-        gradient = problem.gradient(w)
-        move = np.linalg.lstsq(bend / np.outer(scale, scale), gradient / scale, rcond=None)[0] / scale
-        if np.array_equal(np.abs(X @ (w - move) - y) <= delta, inlier):
-            w = w - move
-            if np.abs(move * scale).max() <= 1e-13 * max(np.abs(w * scale).max(), 1e-300):
-                return w
+        newton, size, met = moved(w, inlier.astype(np.float64))
+        new = X @ newton - y
+        if met and np.array_equal(np.abs(new) <= delta, inlier) and (inlier | (new * r > 0)).all():
+            if size <= 1e-13:
+                return newton
+            w = newton
             continue
-        key = inlier.tobytes()
-        size = size / 2 if key in before else size
-        before.add(key)
-        w = w - size * move
+        safe, *_ = moved(w, np.minimum(1.0, delta / np.maximum(np.abs(r), 1e-300)))
+        w = min(newton, safe, key=problem.objective)
     return w

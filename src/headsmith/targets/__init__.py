@@ -2,127 +2,96 @@
 
 plan(target, eps=, domain=, dtype=, method=) -> Plan        sizes and the promised bound, or a Refusal
 compile(target, ...) -> Compiled                            plan(...).build()
-load(path) -> Compiled
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
-from pathlib import Path
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from torch import nn
 
-from headsmith.compiler.compiled import Compiled, read_manifest
-from headsmith.compiler.plan import Plan
-from headsmith.functions import Expression, parse
+from headsmith.compiler.compiled import Compiled
+from headsmith.compiler.plan import Plan, make_plan
+from headsmith.compiler.request import Request
+from headsmith.compiler.target import Target
+from headsmith.functions import Expression
 from headsmith.refusal import Refusal
-from headsmith.targets.anchored import METHODS as ANCHORED
-from headsmith.targets.anchored import load_anchored, plan_anchored
-from headsmith.targets.bumps import load_bumps, plan_bumps
-from headsmith.targets.callables import load_callable, plan_callable
-from headsmith.targets.clip import load_clip, plan_clip
-from headsmith.targets.descent import load_descent, plan_descent
-from headsmith.targets.formula import load_formula, plan_formula
-from headsmith.targets.grid import load_grid, plan_grid
-from headsmith.targets.kinds import Clip, Descent, Product, PromptClip, ReluNetwork, ResidualRule, SequenceMap
-from headsmith.targets.mlp import Stack, load_mlp, plan_mlp
-from headsmith.targets.native import load_native, plan_native
-from headsmith.targets.product import load_product, plan_product
-from headsmith.targets.prompt_clip import load_prompt_clip, plan_prompt_clip
-from headsmith.targets.rule import load_rule, plan_rule
-from headsmith.targets.sequence import BUMPS, load_sequence, plan_sequence
-from headsmith.targets.vector import load_vector, plan_vector
+from headsmith.targets import public  # noqa: F401  every kind registers itself when it is imported
+from headsmith.targets.callables import Code
+from headsmith.targets.formula import Formula
+from headsmith.targets.mlp import compiled_module
 
 
 def plan(
-    target: Any, *, eps: Any, domain: Any = None, dtype: Any = "float64", method: str = "auto", **options: Any
+    target: Any, *, eps: Any = None, domain: Any = None, dtype: Any = "float64", method: str = "auto", **options: Any
 ) -> Plan:
-    """What would be built for this target, and the bound it would keep."""
-    if isinstance(target, str | Expression):
-        target = parse(target) if isinstance(target, str) else target
-        domain = single(domain, target.variables)
-    planner = _planner(target, domain, method, options)
-    known = signature(planner).parameters
-    if spare := [name for name in options if name not in known]:
-        raise Refusal(f"a target of this kind ({type(target).__name__}) takes no {', '.join(spare)}")
-    return planner(target, eps=eps, domain=domain, dtype=dtype, method=method, **options)
+    """What `compile` would build for this target and the bound it would keep; the arguments are those of `compile`.
+
+    >>> plan("sin(3*x)", domain=(-2, 2), eps=1e-6).anchors
+    8
+    """
+    wanted = read_target(target, domain, options)
+    return make_plan(wanted, Request.read(wanted, eps, domain, dtype, method))
 
 
-def _planner(target: Any, domain: Any, method: str, options: Mapping[str, Any]) -> Callable[..., Plan]:
-    """Who plans for this target."""
-    if isinstance(target, Expression):
-        return plan_grid if len(target.variables) > 1 or isinstance(domain, Mapping) else plan_formula
-    if isinstance(target, SequenceMap):
-        return plan_bumps if method in BUMPS else plan_sequence
-    if isinstance(target, ReluNetwork):
-        return plan_anchored if method in ANCHORED else plan_native
-    for kind, planner in PLANNERS.items():
-        if isinstance(target, kind):
-            return planner
-    if isinstance(target, list | tuple):
-        return plan_vector
-    if isinstance(target, Stack) or (isinstance(target, nn.Module) and not options):
-        return plan_mlp
-    if callable(target):
-        return plan_callable
-    kinds = ", ".join(sorted(kind.__name__ for kind in (*PLANNERS, SequenceMap, ReluNetwork)))
-    raise Refusal(
-        "a target is a formula such as 'sin(3*x)', a list of them, a function of one tensor, an nn.Sequential, "
-        f"or one of {kinds}; not {type(target).__name__}"
-    )
+def compile(
+    target: Any, *, eps: Any = None, domain: Any = None, dtype: Any = "float64", method: str = "auto", **options: Any
+) -> Compiled:
+    """A softmax-attention network for this target, with a certificate; or a `Refusal` that says what can be had.
 
-
-def single(domain: Any, names: Sequence[str]) -> Any:
-    """{"x": (-1, 1)} for a formula of x alone is the interval itself."""
-    return domain[names[0]] if isinstance(domain, Mapping) and len(names) == 1 and set(domain) == set(names) else domain
-
-
-def compile(target: Any, **request: Any) -> Compiled:
-    """plan(target, **request).build().
+    target   a formula such as "sin(3*x)", a list of formulas, a function of one tensor, an nn.Sequential, or one of
+             the kinds in `hs.target`
+    eps      how far the network may be from the target, anywhere in the domain
+    domain   where the inputs lie: (lo, hi) for all of them, or a dict by name such as {"x": (-1, 1), "y": (0, 2)}
+    dtype    "float64" or "float32": what the network holds and computes in
+    method   "auto", or a construction by name; "printed" is the paper's own
+    options  what only some targets take: lipschitz=L or derivative_bounds=(L1, L2) for a function given as code,
+             heads=H for hs.target.Clip
 
     >>> net = compile("sin(3*x)", domain=(-2, 2), eps=1e-6)
     >>> net.certificate.kind
     'proved'
     """
-    return plan(target, **request).build()
+    return plan(target, eps=eps, domain=domain, dtype=dtype, method=method, **options).build()
 
 
-PLANNERS: dict[type, Callable[..., Plan]] = {
-    Clip: plan_clip,
-    PromptClip: plan_prompt_clip,
-    ResidualRule: plan_rule,
-    Descent: plan_descent,
-    Product: plan_product,
-}
-LOADERS: dict[str, Callable[..., Compiled]] = {
-    "formula": load_formula,
-    "callable": load_callable,
-    "rule": load_rule,
-    "descent": load_descent,
-    "grid": load_grid,
-    "sequence": load_sequence,
-    "bumps": load_bumps,
-    "relu-network": load_native,
-    "relu-anchors": load_anchored,
-    "product": load_product,
-    "vector": load_vector,
-    "clip": load_clip,
-    "mlp": load_mlp,
-    "prompt-clip": load_prompt_clip,
-}
+def read_target(target: Any, domain: Any, options: Mapping[str, Any]) -> Target:
+    """The target that a user means; options become its fields."""
+    if isinstance(target, Target):
+        return _with_options(target, options)
+    found = _read(target, domain, options)
+    if found is None:
+        kinds = ", ".join(sorted(cls.__name__ for cls in Target.kinds.values()))
+        raise Refusal(
+            "a target is a formula such as 'sin(3*x)', a list of them, a function of one tensor, an nn.Sequential, "
+            f"or one of {kinds}; not {type(target).__name__}"
+        )
+    return found
 
 
-def load(path: str | Path) -> Compiled:
-    """A network that `save` wrote, with its certificate. Files are read as data, never as code."""
-    manifest, tensors = read_manifest(path)
-    loader = LOADERS.get(str(manifest.get("kind")))
-    if loader is None:
-        raise Refusal(f"{path} holds a {manifest.get('kind')!r}; this version loads {', '.join(LOADERS)}")
-    try:
-        return loader(manifest, tensors)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        if isinstance(error, Refusal):
-            raise
-        raise Refusal(f"{path} is damaged: its manifest cannot be read ({error})") from None
+def _read(target: Any, domain: Any, options: Mapping[str, Any]) -> Target | None:
+    if isinstance(target, str | Expression | list | tuple):
+        return _with_options(Formula.read(target, domain), options)
+    if isinstance(target, nn.Module) and not set(options) & set(Code.options):
+        return _with_options(compiled_module(target, domain), options)
+    if callable(target) and not isinstance(target, type):
+        name = getattr(target, "__name__", type(target).__name__)
+        return _with_options(Code(name, function=target), options)
+    return None
+
+
+def _with_options(target: Target, options: Mapping[str, Any]) -> Target:
+    """The target with these fields changed; a word that is none of its options is named."""
+    known = getattr(target, "options", ())
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, ["eps", "domain", "dtype", "method", *known], n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known) or 'none'}"
+            raise Refusal(f"compile has no option {name!r} for {target}: {hint}")
+    return replace(target, **options) if options else target  # type: ignore[type-var]
+
+
+__all__ = ["compile", "plan"]

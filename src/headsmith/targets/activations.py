@@ -1,94 +1,88 @@
-"""Which activations become heads: torch modules read as formulas.
+"""Which activations become heads: torch modules and names read as formulas.
 
     ReLU, LeakyReLU, Hardtanh, ReLU6     gates: attend to yourself or to a null token, any range, any eps
     SiLU, QuickGELU                      one gate each, exactly
     Tanh, Sigmoid                        two keys, exactly
     GELU, Softplus                       one table of searched keys
 
-(softmax-universality App. H; App. I, layer 3, repaired.)
+(softmax-universality App. H; App. I, layer 3, repaired.) A module is what its exact type says, with the options it
+holds; a subclass may compute anything, and QuickGELU, which torch lacks, is known by the very code of its forward.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from typing import Any
 
 import torch
 from torch import nn
 
-from headsmith.proof.stack import Activation
+from headsmith.functions import Expression
+from headsmith.functions.activations import NAMES, clipped, leaky, named, spelled
+from headsmith.proof.stack import Nonlinearity
 from headsmith.refusal import Refusal
 
-NAMES = {
-    "ReLU": "relu(x)",
-    "ReLU6": "clip(x, 0, 6)",
-    "SiLU": "silu(x)",
-    "QuickGELU": "x*sigmoid(1.702*x)",
-    "Tanh": "tanh(x)",
-    "Sigmoid": "sigmoid(x)",
-    "GELU": "gelu(x)",
-    "GELUTanh": "gelu_tanh(x)",
-    "Softplus": "softplus(x)",
-    "Hardtanh": "clip(x, -1, 1)",
-    "LeakyReLU": "relu(x) - 0.01*relu(-x)",
-    "Identity": "x",
-}
-THRESHOLD = 20.0
-BOTTOMS = {"silu(x)": -0.2784646, "x*sigmoid(1.702*x)": -0.1636103, "gelu(x)": -0.1699713, "gelu_tanh(x)": -0.1700410}
+BOTTOMS = {"SiLU": -0.2784646, "QuickGELU": -0.1636103, "GELU": -0.1699713, "GELUTanh": -0.1700410}
+STEEPEST = 1.13  # the largest slope of those with a bottom
+THRESHOLD = 20.0  # beyond which torch's Softplus returns its input
 
 
-def exact(x: float) -> str:
-    """The float in decimal, digit for digit."""
-    return f"{Decimal(x):f}" if x >= 0 else f"(-{Decimal(-x):f})"
+def activation(formula: Expression) -> Nonlinearity:
+    """What the proof needs to know of it: where it turns, its steepest slope, and where its code departs from it.
+
+    >>> activation(named("silu")).bottom
+    -0.2784646
+    """
+    name = spelled(formula)
+    if name.startswith("LeakyReLU"):
+        slope = float(name[10:-1])
+        return Nonlinearity(formula, 0.0 if slope < 0 else None, max(1.0, abs(slope)))
+    if name == "Softplus":
+        return Nonlinearity(formula, gap=math.exp(-THRESHOLD), cut=THRESHOLD)
+    return Nonlinearity(formula, BOTTOMS.get(name), STEEPEST if name in BOTTOMS else 1.0)
 
 
-def named(name: str) -> Activation:
-    """The activation that a file calls by this name, however it is capitalised."""
-    found = {key.lower(): key for key in NAMES}.get(name.lower().replace("_", ""))
-    if found is None:
-        raise Refusal(f"no activation is called {name!r}; there are {', '.join(NAMES)}")
-    return of_formula(NAMES[found])
-
-
-def of_formula(formula: str) -> Activation:
-    if formula == "softplus(x)":  # torch returns x itself beyond its threshold
-        return Activation(formula, gap=math.exp(-THRESHOLD), cut=THRESHOLD)
-    return Activation(formula, BOTTOMS.get(formula))
-
-
-def of_module(module: nn.Module) -> Activation | None:
-    """The activation of a torch module; None for modules that do nothing at inference."""
-    name = type(module).__name__
-    if isinstance(module, nn.Dropout):
-        if module.training and module.p > 0:
-            raise Refusal("the network is in training mode, in which its Dropout is random: call .eval() first")
-        return None
-    if isinstance(module, nn.LeakyReLU):
-        return of_formula(f"relu(x) - {exact(module.negative_slope)}*relu(-x)")
-    if isinstance(module, nn.Hardtanh):
-        return of_formula(f"clip(x, {exact(module.min_val)}, {exact(module.max_val)})")
-    if isinstance(module, nn.GELU):
-        return of_formula("gelu(x)" if module.approximate == "none" else "gelu_tanh(x)")
-    if isinstance(module, nn.Softplus):
-        if module.beta != 1 or module.threshold < THRESHOLD:
-            raise Refusal(
-                "Softplus is compiled with beta = 1 and threshold = 20 (or more); scale the layers around it instead"
-            )
-        return of_formula("softplus(x)")
-    if isinstance(module, nn.ReLU | nn.SiLU | nn.Tanh | nn.Sigmoid):
-        return of_formula(NAMES[name])
-    if name in ("QuickGELU", "QuickGELUActivation"):
-        return _vouched(module, of_formula(NAMES["QuickGELU"]))
+def of_module(module: Any) -> Expression:
+    """The activation that a torch module computes, by its exact type and options."""
+    kind = type(module)
+    if kind in (nn.ReLU, nn.SiLU, nn.Tanh, nn.Sigmoid):
+        return named(kind.__name__)
+    if kind is nn.LeakyReLU:
+        return leaky(module.negative_slope)
+    if kind in (nn.Hardtanh, nn.ReLU6):
+        return clipped(module.min_val, module.max_val)
+    if kind is nn.GELU and module.approximate in ("none", "tanh"):
+        return named("GELU" if module.approximate == "none" else "GELUTanh")
+    if kind is nn.Softplus:
+        if module.beta == 1 and module.threshold >= THRESHOLD:
+            return named("Softplus")
+        raise Refusal(
+            "Softplus is compiled with beta = 1 and threshold = 20 (or more); scale the layers around it instead"
+        )
+    if kind.__name__.startswith("QuickGELU"):
+        if _is_quick_gelu(kind):
+            return named("QuickGELU")
+        raise Refusal(f"the class {kind.__name__} is not torch's, and its forward is not x * torch.sigmoid(1.702 * x)")
+    for base in (nn.Sequential, nn.Linear, nn.ReLU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.Dropout):
+        if isinstance(module, base):
+            raise Refusal(f"{kind.__name__} is a subclass of {base.__name__}, which may compute anything")
     raise Refusal(
-        f"{name} is neither Linear nor an activation that is compiled ({', '.join(NAMES)}); "
+        f"{kind.__name__} is neither Linear nor an activation that is compiled ({', '.join(NAMES)}); "
         "replace it, or compile the part of the network without it"
     )
 
 
-def _vouched(module: nn.Module, activation: Activation) -> Activation:
-    """A module known by its class name alone must do what the name says."""
-    x = torch.linspace(-8, 8, 401, dtype=torch.float64)
-    with torch.no_grad():
-        if not torch.allclose(module(x), activation.expression(x), rtol=1e-6, atol=1e-6):
-            raise Refusal(f"{type(module).__name__} does not compute {activation.formula}, so it is not compiled")
-    return activation
+def _is_quick_gelu(kind: type) -> bool:
+    """Whether a class is a bare nn.Module with this very code, on the same torch."""
+
+    def quick_gelu(self: Any, x: Any) -> Any:
+        return x * torch.sigmoid(1.702 * x)
+
+    methods = {name: value for name, value in vars(kind).items() if callable(value)}
+    forward, ours = methods.pop("forward", None), quick_gelu.__code__
+    theirs = getattr(forward, "__code__", None)
+    if kind.__bases__ != (nn.Module,) or methods.keys() - {"__init__"} or theirs is None:
+        return False
+    same = (theirs.co_code, theirs.co_names) == (ours.co_code, ours.co_names)
+    numbers = [value for value in theirs.co_consts if not isinstance(value, str | None)]
+    return same and numbers == [1.702] and getattr(forward, "__globals__", {}).get("torch") is torch

@@ -4,167 +4,135 @@
     compile(torch.erf, domain=(-3, 3), eps=1e-6, derivative_bounds=(1.13, 0.97))       cheaper, so smaller eps
 
 What the function does between samples cannot be seen, so the certificate is conditional on the constant, and says so.
-The function itself is not stored in files.
+A file holds its name, not the function.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
-import torch
+from flint import arb
 from torch import Tensor
 
-from headsmith.compiler.compiled import fingerprint
-from headsmith.compiler.plan import Plan
-from headsmith.compiler.requests import read_domain, read_dtype, read_eps, read_method
-from headsmith.heads.assemble import network
-from headsmith.heads.search import search
-from headsmith.heads.table import Unreached
-from headsmith.network import from_config
-from headsmith.proof.approximation import Unprovable
-from headsmith.proof.certificate import Certificate
-from headsmith.proof.conditional import CALLABLE_ULPS, prove_from_samples
-from headsmith.proof.rounding import ASSUMPTIONS, FORMATS, prove_rounding
-from headsmith.proof.statement import Head, Part
-from headsmith.records.shown import number
+from headsmith.compiler.request import Request
+from headsmith.compiler.target import Input, Target
+from headsmith.constructions.design import Design, Short
+from headsmith.constructions.sampled import SampledHead
+from headsmith.proof.conditional import CALLABLE_ULPS, asked_twice
+from headsmith.proof.domain import Domain
+from headsmith.proof.rounding import ASSUMPTIONS
+from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal
-from headsmith.targets.formula import ScalarNetwork
+from headsmith.search.search import search
+from headsmith.search.table import Unreached
+
+AIMS = (0.85, 0.65, 0.5)  # shares of eps that the search is asked for, until the proof agrees
 
 
-@dataclass(frozen=True, repr=False)
-class CallablePlan(Plan):
-    part: Part | None
-    constant: str
+@dataclass(frozen=True, eq=False)
+class Code(Target):
+    """f(x) for code f with |f'| <= lipschitz, or |f'| <= L1 and |f''| <= L2; net(x) has x's shape.
 
-    def build(self) -> CallableNetwork:
-        assert self.part is not None
-        built = network([self.part], getattr(torch, self.dtype))
-        lo, hi = self.domain
-        certificate = Certificate(
-            approximation=self.approximation,
-            rounding=self.rounding,
-            kind="conditional",
-            statement=f"|network(x) - {self.target}(x)| <= bound for every {self.dtype} x in "
-            f"[{number(lo, 6)}, {number(hi, 6)}], if {self.constant} there",
-            domain=self.domain,
-            dtype=self.dtype,
-            weights=fingerprint(built),
-            assumptions=(
-                self.constant,
-                f"the function is computed within {CALLABLE_ULPS} ulps of float64",
-                *ASSUMPTIONS,
-            ),
-        )
-        return CallableNetwork(built, self, certificate)
-
-
-class CallableNetwork(ScalarNetwork):
-    """net(x) within net.certificate.bound of the function, if the constant is right."""
+    >>> net = hs.compile(torch.sin, domain=(-1, 1), eps=1e-2, derivative_bounds=(1, 1))
+    >>> net.certificate.kind, abs(float(net(0.5)) - 0.479425538604203) < 1e-2
+    ('conditional', True)
+    """
 
     kind = "callable"
-    plan: CallablePlan
+    methods = ("auto", "table")
+    options: ClassVar[tuple[str, ...]] = ("lipschitz", "derivative_bounds")
+    name: str
+    lipschitz: float | None = None
+    derivative_bounds: tuple[float, ...] | None = None
+    function: Callable[[Tensor], Tensor] | None = field(default=None, metadata={"stored": False})
 
-    def extra_manifest(self) -> dict[str, Any]:
-        plan = self.plan
-        return {"formula": plan.target, "eps": plan.eps.hex(), "method": plan.method, "constant": plan.constant}
+    def __post_init__(self) -> None:
+        if not (self.name.isidentifier() or self.name == "<lambda>"):
+            object.__setattr__(self, "name", "f")  # a sentence could be hidden in it
+        for option in self.options:
+            given = getattr(self, option)
+            if given is None:
+                continue
+            values = tuple(given) if isinstance(given, list | tuple) else (given,)
+            most = 1 if option == "lipschitz" else 2
+            if not 0 < len(values) <= most or not all(isinstance(c, int | float) and 0 <= c < math.inf for c in values):
+                raise Refusal(f"the constants of {self.name} must be finite and not negative, not {given}")
+            object.__setattr__(self, option, float(given) if most == 1 else tuple(map(float, values)))
 
+    def __str__(self) -> str:
+        return self.name
 
-def plan_callable(
-    target: Callable[[Tensor], Tensor],
-    *,
-    eps: Any,
-    domain: Any,
-    dtype: Any = "float64",
-    method: str = "auto",
-    lipschitz: float | None = None,
-    derivative_bounds: tuple[float, float] | None = None,
-) -> CallablePlan:
-    """The plan for a callable; its constant is checked against samples and refused when they contradict it."""
-    eps, dtype, method = read_eps(eps), read_dtype(dtype), read_method(method, ("auto", "table"))
-    name = getattr(target, "__name__", type(target).__name__)
-    if domain is None:
-        raise Refusal(f"{name} needs a domain, such as domain=(-3, 3)")
-    domain = read_domain(domain, dtype)
-    slope, curvature = _constants(name, lipschitz, derivative_bounds)
-    f = _vectorised(target, name)
-    aim = 0.85 * eps
-    for _ in range(3):
-        try:
-            found = search(f, domain[0], domain[1], aim, dtype=dtype)
-        except Unreached as failure:
-            asked = f"{name} within {eps:g} on [{domain[0]:g}, {domain[1]:g}]"
-            raise Refusal(f"{asked}: {failure.reason}; try a larger eps") from None
-        head = Head.table(found.slopes, found.offsets, found.values).cast(dtype)
-        part = Part("x", "out", None, domain, (head,))
-        try:
-            approximation = prove_from_samples(part, f, eps, slope, curvature)
-        except Unprovable as reason:
-            raise Refusal(f"{name} within {eps:g}: {reason}; try a larger eps") from None
-        rounding = prove_rounding(part, FORMATS[dtype], 2e-3 * eps).bound
-        if approximation + rounding <= eps:
-            break
-        aim *= 0.8 * min(1.0, max(0.1, (eps - rounding) / approximation))
-    else:
-        raise Refusal(
-            f"{name} within {eps:g} in {dtype}: the bound found is {approximation + rounding:.2g}; "
-            f"try eps = {4 * (approximation + rounding):.1g}"
-        )
-    constant = f"|f'| <= {slope:g}" + ("" if curvature is None else f" and |f''| <= {curvature:g}")
-    printed = max(1, math.ceil(2 * slope * (domain[1] - domain[0]) / eps)) + 1.0
-    return CallablePlan(
-        name, domain, eps, dtype, "analytic", len(found), 1, 1, approximation, rounding, printed, part, constant
-    )
+    @property
+    def constants(self) -> tuple[float, float | None]:
+        """(L1, L2): the bounds of |f'| and, if it was given, of |f''|."""
+        given = self.derivative_bounds or (self.lipschitz,)
+        if given[0] is None:
+            raise Refusal(
+                f"{self.name} is code, so what it does between samples is unknown: give lipschitz=L with |f'| <= L, "
+                "or derivative_bounds=(L1, L2)"
+            )
+        return given[0], given[1] if len(given) == 2 else None
 
+    @property
+    def condition(self) -> str:
+        """|f'| <= 1.13 and |f''| <= 0.97."""
+        slope, curvature = self.constants
+        return f"|f'| <= {slope!r}" + ("" if curvature is None else f" and |f''| <= {curvature!r}")
 
-def load_callable(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> CallableNetwork:
-    certificate = Certificate.from_record(manifest["certificate"])
-    built = from_config(manifest["network"], tensors)
-    keys = sum(built.layers["level1"].key_counts())  # type: ignore[operator]
-    plan = CallablePlan(
-        manifest["formula"],
-        certificate.domain,
-        float.fromhex(manifest["eps"]),
-        certificate.dtype,
-        manifest["method"],
-        keys,
-        1,
-        1,
-        certificate.approximation,
-        certificate.rounding,
-        math.inf,
-        None,
-        manifest["constant"],
-    )
-    return CallableNetwork(built, plan, certificate).verified()
+    @property
+    def inputs(self) -> dict[str, Input]:
+        return {"x": Input()}
 
+    def claim(self) -> str:
+        return f"{self.name}(x)"
 
-def _constants(
-    name: str, lipschitz: float | None, derivative_bounds: tuple[float, float] | None
-) -> tuple[float, float | None]:
-    given = (lipschitz,) if derivative_bounds is None else tuple(derivative_bounds)
-    if given == (None,):
-        raise Refusal(
-            f"{name} is code, so what it does between samples is unknown: give lipschitz=L with |f'| <= L, "
-            "or derivative_bounds=(L1, L2)"
-        )
-    if len(given) > 2 or not all(isinstance(c, int | float) and 0 <= c < math.inf for c in given):
-        raise Refusal(f"the constants of {name} must be finite and not negative, not {given}")
-    return float(given[0]), (float(given[1]) if len(given) == 2 else None)  # type: ignore[arg-type]
+    def statement(self, request: Request) -> str:
+        return f"{super().statement(request)}, if {self.condition} there"
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (self.condition, f"the function is computed within {CALLABLE_ULPS} ulps of float64", *ASSUMPTIONS)
 
-def _vectorised(target: Callable[[Tensor], Tensor], name: str) -> Callable[[np.ndarray], np.ndarray]:
-    def f(z: np.ndarray) -> np.ndarray:
-        with torch.no_grad():
-            y = target(torch.from_numpy(np.ascontiguousarray(z, dtype=np.float64)))
-        if not isinstance(y, Tensor) or y.shape != z.shape:
-            raise Refusal(f"{name} must map a tensor to a tensor of the same shape")
-        values = y.double().numpy()
-        if not np.isfinite(values).all():
-            raise Refusal(f"{name} is not finite at {float(z[~np.isfinite(values)][0]):g}: choose another domain")
-        return values
+    @property
+    def known(self) -> bool:
+        return self.function is not None
 
-    return f
+    def size(self, domain: Domain) -> float:
+        return float(np.abs(self.values(np.linspace(*domain["x"], 257))).max())
+
+    def exact(self, x: float) -> arb:
+        """The value that the function returns, and the ulps that are allowed around it."""
+        value = float(self.values(np.array([x]))[0])
+        return arb(value, CALLABLE_ULPS * 2.0**-52 * abs(value))
+
+    def values(self, z: np.ndarray) -> np.ndarray:
+        """The function at these points; refused where it is none."""
+        if self.function is None:
+            raise Refusal(f"the file does not hold the function {self.name}, so nothing can be compared with it")
+        return asked_twice(self.function, z, self.name)
+
+    def encode(self, *inputs: Tensor) -> Tensor:
+        """(...) -> (..., 1 token, 1 feature)."""
+        return inputs[0][..., None, None]
+
+    def decode(self, tokens: Tensor) -> Tensor:
+        return tokens[..., 0, 0]
+
+    def printed_keys(self, request: Request) -> float:
+        """2 L (hi - lo)/eps + 1 anchors."""
+        lo, hi = request.domain["x"]
+        return max(1, math.ceil(2 * self.constants[0] * (hi - lo) / request.eps)) + 1.0
+
+    def designs(self, request: Request) -> Iterator[Design]:
+        _ = self.constants, self.size(request.domain)  # refused before a search, not after it
+        for aim in AIMS:
+            try:
+                found = search(self.values, *request.domain["x"], aim * request.eps, dtype=request.dtype)
+            except Unreached as failure:
+                near = failure.best.error + failure.best.noise if failure.best else math.inf
+                raise Short(f"the search for keys fails: {failure.reason}", 1.2 * near) from None
+            yield SampledHead(Head.table(found.slopes, found.offsets, found.values).cast(request.dtype))

@@ -1,274 +1,240 @@
-"""Gradient descent inside attention: two layers a step, as many steps as asked for.
+"""Gradient descent inside attention: two layers a step, as many steps as asked for (Cor 3.1.2 to 3.1.4).
 
     net(x, y, w) = w_T,   w_{t+1} = w_t - rate ((1/n) sum_i loss'(w_t . x_i, y_i) x_i + l2 w_t)
 
-    rule     delta_i = f(w . x_i - y_i) x_i                       copies of the token, or gates      (Thm 3.1, Thm D.4)
-    average  w += -rate mean_i delta_i - rate l2 w,  delta = 0     uniform attention                  (Cor 3.1.2)
-
-As printed, Cor 3.1.2 returns the mean gradient: w, the rate and the sign are missing, and the stack is not closed:
-the next layer needs x and y again. Here the tokens carry (x, y, w, delta) through the residual stream, the same weights
-serve every step, and T steps are T blocks (`unrolled`) or T loops. For the logistic loss tokens hold (1 - 2y) x:
-(sigmoid(w.x) - y) x = sigmoid(w.x~) x~, which two keys give exactly.
-
-Errors. A step that errs by e in the 2-norm adds e, because gradient descent on a convex loss does not expand distances
-if rate (loss'' lambda_max(X'X/n) + l2) <= 2 (checked for every input): T e in all, and e (1 - rho^T)/(1 - rho) where it
-contracts by rho (`certify`). The paper's t eps forgets sqrt(d): eps is a sup-norm (Lemma D.4).
+For the logistic loss tokens hold (1 - 2y) x: (sigmoid(w.x) - y) x = sigmoid(w.x~) x~, which two keys give exactly.
 
     method  auto      the fewest keys that are found
             gate      attend to yourself or to a null token: (2/a)(sigmoid(a z) - sigmoid(-a z)) = z + O(a^2), with
                       four heads O(a^4); exact for the logistic loss. (Universal Approximation with Softmax
                       Attention, Thm 4.2 = D.4, where the printed step lacks the factor x_i.)
-            printed   the layer of Cor 3.1.2 as stated, on the printed table
+            printed   the layer of Cor 3.1.2 as stated, on the printed table: it returns the mean gradient
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
 
-import numpy as np
 import torch
+from flint import arb
 from torch import Tensor
 
-from headsmith.compiler.compiled import Compiled, accept, fingerprint
-from headsmith.compiler.plan import Plan
-from headsmith.compiler.requests import read_dtype, read_eps, read_method
-from headsmith.functions import parse
-from headsmith.heads.printed import printed_steps
-from headsmith.network import Network, from_config
-from headsmith.proof.certificate import SLACK, Certificate
-from headsmith.proof.rounding import FORMATS, gamma
-from headsmith.proof.spectrum import gram, largest_eigenvalue, least_eigenvalue
-from headsmith.records.shown import number
+from headsmith.compiler.compiled import Compiled
+from headsmith.compiler.request import Request
+from headsmith.compiler.rules import tabulate
+from headsmith.compiler.target import Input, Target
+from headsmith.constructions.design import Design
+from headsmith.constructions.gradient_step import GradientStep, gate_heads
+from headsmith.constructions.printed import printed_steps
+from headsmith.constructions.rule import Ranges
+from headsmith.functions import Expression, parse, precision
+from headsmith.network import Network
+from headsmith.proof.domain import Domain, Finite, exactly
+from headsmith.proof.spectrum import gram, largest_eigenvalue
 from headsmith.refusal import Refusal
-from headsmith.targets.gradient_step import block, gate_heads
-from headsmith.targets.kinds import Descent
-from headsmith.targets.residual import (
-    Ranges,
-    RuleTable,
-    Short,
-    prove_heads,
-    read_ranges,
-    stored_heads,
-    tabulate,
-)
-from headsmith.targets.rule import check_ranges, check_residual, check_samples
+from headsmith.targets.reading import check_sizes
+from headsmith.targets.rule import check_residuals, largest_value, read_ranges, residual
 
-METHODS = ("auto", "gate", "printed")
 SLOPES = {"squared": parse("t"), "logistic": parse("sigmoid(t)"), "huber": parse("clip(t, -1, 1)")}
 BEND = {"squared": 1.0, "logistic": 0.25, "huber": 1.0}  # the largest loss''
+LABELS = Finite((0.0, 1.0))
 
 
-@dataclass(frozen=True, repr=False)
-class DescentPlan(Plan):
-    descent: Descent
-    ranges: Ranges
-    table: RuleTable
+@dataclass(frozen=True)
+class Descent(Target):
+    """w <- w - rate ((1/n) sum_i loss'(w . x_i, y_i) x_i + l2 w), `steps` times (Cor 3.1.2 to 3.1.4).
 
-    def build(self) -> DescentNetwork:
-        built = block(self.descent, self.table, getattr(torch, self.dtype), self.method)
-        task, ranges = self.descent, self.ranges
-        claim = "the mean gradient" if self.method == "printed" else f"step {task.steps} of gradient descent"
-        certificate = Certificate(
-            approximation=self.approximation,
-            rounding=self.rounding,
-            kind="proved",
-            statement=f"|net(x, y, w) - {claim}|_inf <= bound while |w.x_i - y_i| <= {number(ranges.residual)}, "
-            f"|x| <= {number(ranges.x)}, |w| <= {number(ranges.w)} and no step expands (all checked at run time)",
-            domain=self.domain,
-            dtype=self.dtype,
-            weights=fingerprint(built),
+    loss: "squared" (r^2/2), "logistic" (y in {0, 1}) or "huber" (delta = 1).
+    net(x, y, w) takes x (batch..., n, d), y (batch..., n) and the start w (batch..., d), or 0, to the last w.
+
+    >>> Descent("squared", features=4, samples=16, steps=40, rate=0.5).steps
+    40
+    """
+
+    kind = "descent"
+    methods = ("auto", "gate", "printed")
+    loss: str
+    features: int
+    samples: int
+    steps: int = 1
+    rate: float = 1.0
+    l2: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_sizes(features=self.features, samples=self.samples, steps=self.steps)
+        if not isinstance(self.loss, str) or self.loss not in SLOPES:
+            raise Refusal(f"no loss is called {self.loss!r}; there are squared, logistic and huber")
+        numbers = isinstance(self.rate, int | float) and isinstance(self.l2, int | float)
+        if not (numbers and 0 < self.rate < math.inf and 0 <= self.l2 < math.inf):
+            raise Refusal("the rate must be a positive number, and l2 must not be negative")
+        if self.rate * self.l2 > 2:
+            raise Refusal("rate * l2 is above 2: every step expands distances, and nothing could be promised")
+        for name in ("rate", "l2"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+
+    def __str__(self) -> str:
+        sizes = f"{self.samples} samples of {self.features} features"
+        return f"{self.steps} x gradient, {self.loss} loss, {sizes}"
+
+    @property
+    def f(self) -> Expression:
+        """loss', as a function of the residual."""
+        return SLOPES[self.loss]
+
+    @property
+    def residual(self) -> str:
+        """What loss' is a function of."""
+        return "w.x" if self.loss == "logistic" else "w.x - y"
+
+    @property
+    def inputs(self) -> dict[str, Input]:
+        n, d = self.samples, self.features
+        return {"x": Input((n, d)), "y": Input((n,)), "w": Input((d,), optional=True)}
+
+    def claim(self) -> str:
+        times = f"step {self.steps} of w <- w - {exactly(self.rate)}"
+        return f"{times} ((1/{self.samples}) sum_i loss'(w.x_i, y_i) x_i + {exactly(self.l2)} w)"
+
+    def statement(self, request: Request) -> str:
+        slope = f"{exactly(BEND[self.loss])} lambda_max(X'X/{self.samples}) + {exactly(self.l2)}"
+        return (
+            f"|network(x, y, w) - {self.claim()}| <= bound for every {request.dtype} {request.domain}, w being "
+            "the start (0 if it is left out) and each iterate of the network before the last; "
+            f"{self.loss} loss, if {exactly(self.rate)} ({slope}) <= 2"
         )
-        return DescentNetwork(built, self, certificate)
+
+    def domain(self, given: Any, dtype: str) -> Domain:
+        if self.loss != "logistic":
+            return read_ranges(given, ("x", "y", "w", self.residual), dtype, str(self))
+        given = {k: v for k, v in given.items() if k != "y"} if isinstance(given, Mapping) else given
+        sets = read_ranges(given, ("x", "w", self.residual), dtype, str(self)).sets
+        return Domain({"x": sets["x"], "y": LABELS, "w": sets["w"], self.residual: sets[self.residual]})
+
+    def size(self, domain: Domain) -> float:
+        slopes = largest_value(self.f, domain[self.residual])
+        return self._growth(domain) * slopes + math.sqrt(self.features) * self.steps * domain.size("w")
+
+    def _growth(self, domain: Domain) -> float:
+        """What an error of loss' by 1 does to the last w."""
+        return self.steps * self.rate * math.sqrt(self.features) * domain.size("x")
+
+    def check(self, domain: Domain, *inputs: Any) -> None:
+        """A rate that does not expand distances, for each data set."""
+        n, d = self.samples, self.features
+        for rows in inputs[0].detach().double().cpu().numpy().reshape(-1, n, d):
+            expansion = self.rate * (largest_eigenvalue(*gram(rows, BEND[self.loss])) + self.l2)
+            if expansion > 2:
+                raise Refusal(
+                    f"rate {self.rate:g} is too large for these data: a step would expand distances by "
+                    f"{expansion - 1:.3g}, and nothing could be promised; take a rate of "
+                    f"{self.rate * 2 / expansion:.3g} or less"
+                )
+
+    def sample(self, domain: Domain, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """At random; shrunk, data set by data set, until no step leaves its ranges."""
+        x, y = super().sample(domain, count, generator)
+        limits = 0.95 * domain.size(self.residual), 0.95 * domain.size("w")
+        for _ in range(200):
+            bad = self._strays(x, y, *limits)
+            if not bool(bad.any()):
+                break
+            x = torch.where(bad[:, None, None], 0.9 * x, x)
+            y = y if self.loss == "logistic" else torch.where(bad[:, None], 0.9 * y, y)
+        return x, y
+
+    def _strays(self, x: Tensor, y: Tensor, residual: float, largest: float) -> Tensor:
+        """Which data sets expand distances, or leave a range on the way."""
+        tokens = self.encode(x, y)
+        x, y, w = tokens[..., : self.features], tokens[..., self.features], torch.zeros_like(x[:, 0])
+        bad = self.rate * (BEND[self.loss] * (x**2).sum((-1, -2)) / self.samples + self.l2) > 1.99
+        for _ in range(self.steps):
+            z = (x @ w.unsqueeze(-1)).squeeze(-1) - y
+            bad |= (z.abs().amax(-1) > residual) | (w.abs().amax(-1) > largest)
+            slopes = torch.from_numpy(self.f(z.numpy()))
+            w = w - self.rate * ((slopes.unsqueeze(-1) * x).mean(-2) + self.l2 * w)
+        return bad
+
+    def exact(self, x: Any, y: Any, w: Any = None) -> list[Any]:
+        bits = 128 + self.steps * math.ceil(math.log2(2 * self.features + 2))  # what a step may widen the balls by
+        rows = [[(1 - 2 * b) * a for a in row] for row, b in zip(x, y, strict=True)] if self.loss == "logistic" else x
+        labels = [0.0] * len(y) if self.loss == "logistic" else y
+        with precision(bits):
+            found = [arb(a) for a in (w or [0.0] * self.features)]
+            for _ in range(self.steps):
+                levels = [self.f.at(residual(r, b, found), prec=bits) for r, b in zip(rows, labels, strict=True)]
+                means = [sum(v * a for v, a in zip(levels, column, strict=True)) for column in zip(*rows, strict=True)]
+                moves = [m / self.samples + arb(self.l2) * a for m, a in zip(means, found, strict=True)]
+                found = [a - arb(self.rate) * m for a, m in zip(found, moves, strict=True)]
+        return found
+
+    def printed_keys(self, request: Request) -> float:
+        ends, eps = request.domain[self.residual], request.eps / self._growth(request.domain)
+        return (float(printed_steps(self.f, ends, eps)) + 1) * self.samples
+
+    def designs(self, request: Request) -> Iterator[Design]:
+        if request.method == "printed" and self.steps > 1:
+            raise Refusal(
+                "the printed layer returns the mean gradient, not the next w: it cannot be stacked; ask for steps=1"
+            )
+        ranges, growth = Ranges.of(request.domain), self._growth(request.domain)
+        printed = request.method == "printed"
+        growth = growth / self.rate if printed else growth  # it has no rate
+        for aim in (0.9 * request.eps / growth, 0.4 * request.eps / growth):
+            if request.method == "gate":
+                for count in (2, 4):
+                    heads = gate_heads(self.loss, ranges.residual, aim, count)
+                    cast = tuple(head.cast(request.dtype) for head in heads)
+                    yield GradientStep(cast, self.samples, self.steps, gates=True)
+            else:
+                head = tabulate(self.f, ranges, self.features, aim, request)
+                yield GradientStep((head,), self.samples, self.steps, printed=printed)
+
+    def encode(self, *inputs: Any) -> Tensor:
+        """(batch..., n, 3 d + 2): token i is (x_i, y_i, w, -1, 0); labels of a logistic loss become signs of x_i."""
+        x, y, *start = inputs
+        w = start[0] if start and start[0] is not None else x.new_zeros(self.features)
+        if self.loss == "logistic":
+            x, y = (1 - 2 * y).unsqueeze(-1) * x, torch.zeros_like(y)
+        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-1], w.shape[:-1])
+        x, y, w = (part.expand(*batch, self.samples, part.shape[-1]) for part in (x, y.unsqueeze(-1), w.unsqueeze(-2)))
+        return torch.cat([x, y, w, -torch.ones_like(y), torch.zeros_like(x)], -1)
+
+    def decode(self, tokens: Tensor) -> Tensor:
+        d = self.features
+        return tokens[..., 0, d + 1 : 2 * d + 1]
+
+    def run(self, network: Network, tokens: Tensor, domain: Domain) -> Tensor:
+        return list(self.states(network, tokens, domain))[-1]
+
+    def states(self, network: Network, tokens: Tensor, domain: Domain) -> Iterator[Tensor]:
+        """The tokens before and after each step; every residual and every w on the way is checked."""
+        d = self.features
+        yield tokens
+        for _ in range(self.steps):
+            domain.check("w", self.decode(tokens))
+            check_residuals(tokens[..., :d], tokens[..., d], tokens[..., d + 1 : 2 * d + 1], domain.size(self.residual))
+            tokens = network(tokens)
+            yield tokens
+
+    @classmethod
+    def compiled(cls) -> type[Compiled]:
+        return DescentNetwork
 
 
 class DescentNetwork(Compiled):
     """net(x, y, w) is w after all steps; `path` gives every step, `unrolled` the network with a block for each."""
 
-    kind = "descent"
-    plan: DescentPlan
-
-    def encode(self, x: Tensor, y: Tensor, w: Tensor) -> Tensor:
-        """(batch..., n, 3 d + 2): token i is (x_i, y_i, w, -1, 0); labels of a logistic loss become signs of x_i."""
-        if self.plan.descent.loss == "logistic":
-            x, y = (1 - 2 * y).unsqueeze(-1) * x, torch.zeros_like(y)
-        everywhere = w.unsqueeze(-2).expand_as(x)
-        return torch.cat([x, y.unsqueeze(-1), everywhere, -torch.ones_like(x[..., :1]), torch.zeros_like(x)], -1)
-
-    def decode(self, tokens: Tensor) -> Tensor:
-        d = self.plan.descent.features
-        return tokens[..., 0, d + 1 : 2 * d + 1]
-
-    def forward(self, x: Any, y: Any, w: Any = None) -> Tensor:
-        return self.path(x, y, w)[-1]
-
-    def path(self, x: Any, y: Any, w: Any = None) -> list[Tensor]:
-        """w_0, ..., w_T; every residual on the way is checked."""
-        x, y, w = self._accept(x, y, w)
-        tokens, found = self.encode(x, y, w), [w]
-        d = self.plan.descent.features
-        for _ in range(self.plan.descent.steps):
-            check_ranges({"w": found[-1]}, self.plan.ranges)
-            check_residual(tokens[..., :d], tokens[..., d], found[-1], self.plan.ranges)
-            tokens = self.network(tokens)
-            found.append(self.decode(tokens))
-        return found
+    def path(self, *inputs: Any, **named: Any) -> list[Tensor]:
+        """w_0, ..., w_T, each within the bound."""
+        target = cast(Descent, self.target)
+        tokens = self.encode(*self.accept(inputs, named))
+        return [target.decode(state) for state in target.states(self.network, tokens, self.plan.request.domain)]
 
     def unrolled(self) -> Network:
         """One network with a block of layers for each step, all of them the same numbers."""
-        layers = {f"{name}{t}": layer for t in range(self.plan.descent.steps) for name, layer in self.network._named()}
+        steps = range(cast(Descent, self.target).steps)
+        layers = {f"{name}{t}": layer for t in steps for name, layer in self.network._named()}
         return Network(layers, tokens=self.network.inputs, features=self.network.features)
-
-    def certify(self, x: Any, y: Any, w: Any = None) -> float:
-        """The bound for these very data: their own |x|, and their own contraction where the loss is squared."""
-        x, y, w = self._accept(x, y, w)
-        if x.dim() != 2:
-            raise Refusal("a certificate for given data takes one data set, x (samples, features)")
-        task, table, ranges = self.plan.descent, self.plan.table, self.plan.ranges
-        rows = x.double().numpy()
-        reach = np.abs(rows).mean(0) * (1 + 1e-10)
-        approximation, rounding = _step(task, table, ranges, float(np.sqrt((reach**2).sum())), self.plan.dtype)
-        low = least_eigenvalue(*gram(rows)) if task.loss == "squared" else 0.0
-        shrink = 1 - task.rate * (max(low, 0.0) + task.l2)
-        return (approximation + rounding) * _sum(max(shrink, self._expansion(rows) - 1), task.steps) * SLACK
-
-    def _accept(self, x: Any, y: Any, w: Any) -> tuple[Tensor, Tensor, Tensor]:
-        task, device = self.plan.descent, next(self.network.parameters()).device
-        x, y = (accept(part, self.dtype, device) for part in (x, y))
-        check_samples(x, y, task.samples, task.features)
-        w = torch.zeros_like(x[..., 0, :]) if w is None else accept(w, self.dtype, device)
-        if task.loss == "logistic" and not bool(((y == 0) | (y == 1)).all()):
-            raise Refusal("the labels of a logistic loss must be 0 or 1")
-        check_ranges({"x": x, "w": w} | ({} if task.loss == "logistic" else {"y": y}), self.plan.ranges)
-        for rows in x.detach().double().cpu().numpy().reshape(-1, task.samples, task.features):
-            if self._expansion(rows) > 2:
-                raise Refusal(
-                    f"rate {task.rate:g} is too large for these data: a step would expand distances by "
-                    f"{self._expansion(rows) - 1:.3g}, and nothing could be promised; take a rate of "
-                    f"{task.rate * 2 / self._expansion(rows):.3g} or less"
-                )
-        return x, y, w
-
-    def _expansion(self, rows: np.ndarray) -> float:
-        """rate (loss'' lambda_max + l2), from above: a step contracts if this is below 2."""
-        task = self.plan.descent
-        return task.rate * (largest_eigenvalue(*gram(rows, BEND[task.loss])) + task.l2)
-
-    def extra_manifest(self) -> dict[str, Any]:
-        plan = self.plan
-        return {
-            "descent": asdict(plan.descent) | {"rate": plan.descent.rate.hex(), "l2": plan.descent.l2.hex()},
-            "ranges": {name: size.hex() for name, size in asdict(plan.ranges).items()},
-            "eps": plan.eps.hex(),
-            "method": plan.method,
-        }
-
-
-def _step(task: Descent, table: RuleTable, ranges: Ranges, reach: float, dtype: str) -> tuple[float, float]:
-    """(approximation, rounding) of one step in the 2-norm; reach bounds the 2-norm of mean_i |x_i|."""
-    unit = FORMATS[dtype].unit
-    moved = task.rate * table.size * reach
-    kept = ranges.w * math.sqrt(task.features) * (1 + task.rate * task.l2)
-    rounding = (
-        task.rate * table.rounding * reach + gamma(task.samples + 16, unit) * moved + gamma(6, unit) * (moved + kept)
-    )
-    return task.rate * table.approximation * reach, rounding
-
-
-def _sum(rho: float, steps: int) -> float:
-    """1 + rho + ... + rho^(steps - 1), for 0 <= rho <= 1."""
-    return float(steps) if rho >= 1 else min(float(steps), (1 - max(rho, 0.0) ** steps) / (1 - rho))
-
-
-def plan_descent(
-    target: Descent, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto"
-) -> DescentPlan:
-    """Sizes and the promised bound of gradient descent, or a Refusal that names what can be had."""
-    eps, dtype, method = read_eps(eps), read_dtype(dtype), read_method(method, METHODS)
-    if domain is None:
-        raise Refusal("gradient descent needs a domain, such as domain=5.0: the size of residuals and entries")
-    if method == "printed" and target.steps > 1:
-        raise Refusal(
-            "the printed layer returns the mean gradient, not the next w: it cannot be stacked; ask for steps=1"
-        )
-    ranges = read_ranges(domain)
-    asked = eps
-    task = f"{target.steps} steps of gradient descent on the {target.loss} loss within {number(eps)} in {dtype}"
-    more = " (float64 gives more)" * (dtype == "float32")
-    for _ in range(20):
-        plan = _attempt(target, ranges, asked, dtype, method)
-        if plan is not None and asked == eps:
-            return plan
-        if plan is not None:
-            raise Refusal(f"{task} cannot be certified; eps = {asked:g} can be had{more}")
-        asked = max(10 * asked, 1e-15)
-    raise Refusal(f"{task} cannot be certified, nor within {asked / 10:g}{more}: a smaller domain may help")
-
-
-def _attempt(target: Descent, ranges: Ranges, eps: float, dtype: str, method: str) -> DescentPlan | None:
-    f, reach = SLOPES[target.loss], math.sqrt(target.features) * ranges.x
-    task = replace(target, rate=1.0, l2=0.0) if method == "printed" else target
-    aim = eps / (task.steps * task.rate * reach)
-    if aim < 64 * FORMATS[dtype].unit * ranges.residual:
-        return None
-    for share in (0.9, 0.4):
-        for count in (2, 4) if method == "gate" else (1,):
-            try:
-                if method == "gate":
-                    heads = gate_heads(target.loss, ranges.residual, share * aim, count)
-                    table = prove_heads(f, heads, ranges, target.features + 2, dtype, "gate")
-                else:
-                    table = tabulate(f, ranges, target.features, share * aim, dtype, method)
-            except Short:
-                continue
-            approximation, rounding = (task.steps * part * SLACK for part in _step(task, table, ranges, reach, dtype))
-            if approximation + rounding <= 0.999 * eps:
-                return _planned(target, table, ranges, eps, dtype, method, approximation, rounding)
-    return None
-
-
-def _planned(
-    target: Descent,
-    table: RuleTable,
-    ranges: Ranges,
-    eps: float,
-    dtype: str,
-    method: str,
-    approximation: float,
-    rounding: float,
-) -> DescentPlan:
-    interval = (-ranges.residual, ranges.residual)
-    printed = eps / (target.steps * target.rate * math.sqrt(target.features) * ranges.x)
-    return DescentPlan(
-        target=f"{target.steps} x gradient, {target.loss} loss, {target.samples} samples of {target.features} features",
-        domain=interval,
-        eps=eps,
-        dtype=dtype,
-        method=method,
-        anchors=sum(head.keys for head in table.heads) * target.samples,
-        heads=len(table.heads) + 2,
-        layers=2 * target.steps,
-        approximation=approximation,
-        rounding=rounding,
-        printed_anchors=(float(printed_steps(table.f, interval, printed)) + 1) * target.samples,
-        descent=target,
-        ranges=ranges,
-        table=table,
-    )
-
-
-def load_descent(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> DescentNetwork:
-    """The network of a file; its table is proved again from the stored numbers."""
-    certificate = Certificate.from_record(manifest["certificate"])
-    given, method = dict(manifest["descent"]), manifest["method"]
-    task = Descent(**given | {name: float.fromhex(given[name]) for name in ("rate", "l2")})
-    ranges = Ranges(**{name: float.fromhex(size) for name, size in manifest["ranges"].items()})
-    built = from_config(manifest["network"], tensors)
-    heads = stored_heads(built.layers["rule"])  # type: ignore[arg-type]
-    table = prove_heads(SLOPES[task.loss], heads, ranges, task.features + 2, certificate.dtype, method)
-    parts = (certificate.approximation, certificate.rounding)
-    plan = _planned(task, table, ranges, float.fromhex(manifest["eps"]), certificate.dtype, method, *parts)
-    net = DescentNetwork(built, plan, certificate)
-    assert net.certificate is certificate  # raises StaleCertificate if a tensor was altered
-    return net

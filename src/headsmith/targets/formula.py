@@ -1,12 +1,14 @@
-"""A formula of one variable: "sin(3*x)" -> softmax attention that computes it, with a proof.
+"""Formulas: "sin(3*x)", several of them, or of several variables -> softmax attention that computes them, with a proof.
 
-The planner's order: exact -> gate -> analytic -> composition where kinks sit inside curved functions -> table -> gates
-for the kinks and a table for the rest -> refusal. What is promised has been proved when the plan is returned.
+One variable: heads that are exact, gates, searched tables, and compositions where kinks sit inside curved functions
+(`compiler.program`). Several formulas of one variable share the keys of one head, or stand side by side; the smaller
+way is built. Several variables: one head on a tensor grid (`compiler.several`).
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,153 +16,191 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headsmith.compiler.compiled import Compiled, accept, fingerprint
-from headsmith.compiler.plan import Plan
-from headsmith.compiler.program import METHODS, Program, forge
-from headsmith.compiler.requests import read_domain, read_dtype, read_eps, read_method
-from headsmith.compiler.scalar import Short
-from headsmith.functions import Expression, Unresolved, parse
-from headsmith.functions.balls import ceil_float
-from headsmith.heads.assemble import network
-from headsmith.heads.printed import LARGEST, printed_steps
-from headsmith.network import Attention, from_config
-from headsmith.proof.certificate import SLACK, Certificate, certify
-from headsmith.records.shown import number, upper
+from headsmith.compiler.program import METHODS, forge
+from headsmith.compiler.request import Request
+from headsmith.compiler.several import VARIABLES, evaluator, grid_heads, printed_cells, too_many
+from headsmith.compiler.target import Input, Target, as_expression
+from headsmith.constructions.design import Design, Short
+from headsmith.constructions.heads import ScalarHeads
+from headsmith.constructions.printed import LARGEST, TooLarge, printed_steps
+from headsmith.constructions.tensor_grid import Grid
+from headsmith.functions import Expression, Unresolved
+from headsmith.functions.several import at_point
+from headsmith.proof.domain import Domain, Interval, exactly, interval, read_domain
+from headsmith.records.shown import number
 from headsmith.refusal import Refusal
-from headsmith.targets.explanation import Explanation, explain
-
-Domain = tuple[float, float]
 
 
-@dataclass(frozen=True, repr=False)
-class FormulaPlan(Plan):
-    expression: Expression
-    program: Program | None
+@dataclass(frozen=True, eq=False)
+class Formula(Target):
+    """f(x), f(x, y), or several at once (`vector`, one more axis in the output).
 
-    def build(self) -> FormulaNetwork:
-        """The network, its certificate bound to the numbers it holds."""
-        program = self.program or forge(self.expression, self.domain, self.eps, self.dtype, self.method)
-        built = network(program.parts, getattr(torch, self.dtype))
-        certificate = certify(program.proofs, program.error, self.target, self.domain, self.dtype, fingerprint(built))
-        return FormulaNetwork(built, self, certificate)
-
-
-class ScalarNetwork(Compiled):
-    """net(x) has x's shape: one token with one number for each input."""
-
-    def encode(self, x: Tensor) -> Tensor:
-        """(...) -> (..., 1 token, 1 feature)."""
-        return x[..., None, None]
-
-    def decode(self, tokens: Tensor) -> Tensor:
-        return tokens[..., 0, 0]
-
-    def forward(self, x: Any) -> Tensor:
-        x = accept(x, self.dtype, next(self.network.parameters()).device)
-        check_domain(x, self.plan.domain)
-        return self.decode(self.network(self.encode(x)))
-
-
-class FormulaNetwork(ScalarNetwork):
-    """net(x) within net.certificate.bound of the formula, for every x inside the domain."""
+    net(x) has x's shape; net(x, y), or net(x=..., y=...), the common shape of the inputs, variables in sorted order.
+    """
 
     kind = "formula"
-    plan: FormulaPlan
+    formulas: tuple[Expression, ...]
+    variables: tuple[str, ...]
+    vector: bool = False
+
+    def __post_init__(self) -> None:
+        used = {name for f in self.formulas for name in f.variables}
+        if list(self.variables) != sorted(used | set(self.variables)) or not self.variables:
+            raise Refusal(f"{self} has the variables {', '.join(sorted(used))}, not {', '.join(self.variables)}")
+        for name in self.variables:
+            Expression.variable(name)  # refuses what is no name: a sentence could be hidden in it
+        if type(self.variables) is not tuple or type(self.vector) is not bool:
+            raise Refusal("a formula has a tuple of variables, and is a vector or not")
+
+    @classmethod
+    def read(cls, given: Any, domain: Any) -> Formula:
+        """A formula or a list of them; a domain by name may have variables that none of them uses."""
+        vector = isinstance(given, list | tuple)
+        texts = list(given) if vector else [given]
+        if not texts:
+            raise Refusal("an empty list of formulas has nothing to compute: give at least one, such as ['sin(x)']")
+        if not all(isinstance(t, str | Expression) for t in texts):
+            raise Refusal("a list of targets holds formulas only, such as ['sin(x)', 'x^2']")
+        formulas = tuple(map(as_expression, texts))
+        used = {name for f in formulas for name in f.variables}
+        named = set(map(str, domain)) if isinstance(domain, Mapping) else set()
+        return cls(formulas, tuple(sorted(used | (named if used <= named else set()))) or ("x",), vector)
 
     @property
-    def expression(self) -> Expression:
-        return self.plan.expression
+    def methods(self) -> tuple[str, ...]:  # type: ignore[override]
+        """By which methods it can be had."""
+        return METHODS if len(self.variables) == 1 else ("auto",)
 
-    def certify(self, x: Any) -> Tensor:
-        """|net(x) - f(x)| for these very inputs and outputs, in balls and rounded up: no model of rounding."""
-        x = accept(x, self.dtype, torch.device("cpu"))
-        y = self(x).detach().cpu().double().reshape(-1)
-        points = zip(x.double().reshape(-1).tolist(), y.tolist(), strict=True)
-        bounds = [ceil_float(abs(self.expression.at(z) - value)) for z, value in points]
-        return torch.tensor(bounds, dtype=torch.float64).reshape(x.shape)
+    def __str__(self) -> str:
+        return "[" + ", ".join(map(str, self.formulas)) + "]" if self.vector else str(self.formulas[0])
 
-    def explain(self, x: float) -> Explanation:
-        """Which keys each head reads at x, and what they contribute."""
-        return explain(self, float(x))
+    @property
+    def inputs(self) -> dict[str, Input]:
+        return {name: Input() for name in self.variables}
 
-    def extra_manifest(self) -> dict[str, Any]:
-        plan = self.plan
-        return {
-            "formula": plan.target,
-            "target": plan.expression.tree(),
-            "eps": plan.eps.hex(),
-            "method": plan.method,
-            "printed_anchors": plan.printed_anchors.hex(),
-        }
+    def claim(self) -> str:
+        return str(self) if self.vector else f"({self})"
+
+    def statement(self, request: Request) -> str:
+        return super().statement(request) + (", in every component" if self.vector else "")
+
+    def domain(self, given: Any, dtype: str) -> Domain:
+        """Widened outwards to the dtype; an end where a formula has no value is moved inwards, and that is said."""
+        found = read_domain(given, self.variables, dtype, str(self))
+        if len(self.variables) > 1:
+            return found
+        [name] = self.variables
+        (lo, hi), note = found[name], ""
+        for f in self.formulas:
+            (lo, hi), moved = _defined_ends(f, (lo, hi), dtype)
+            note = note or moved
+        return Domain({name: (lo, hi)}, note)
+
+    def size(self, domain: Domain) -> float:
+        points = np.meshgrid(*(np.linspace(*domain[name], 9 if self.variables[1:] else 257) for name in self.variables))
+        return max(float(np.abs(evaluator(self.formulas, self.variables)(*points)).max()), 1e-300)
+
+    def exact(self, *inputs: float) -> list[Any]:
+        return [at_point(f, self.variables, inputs) for f in self.formulas]
+
+    def encode(self, *inputs: Tensor) -> Tensor:
+        """(...), (...) -> (..., 1 token, variables)."""
+        try:
+            return torch.stack(torch.broadcast_tensors(*inputs), -1).unsqueeze(-2)
+        except RuntimeError:
+            shapes = ", ".join(str(tuple(x.shape)) for x in inputs)
+            raise Refusal(f"the inputs have shapes {shapes}, which do not broadcast together") from None
+
+    def decode(self, tokens: Tensor) -> Tensor:
+        return tokens[..., 0, :] if self.vector else tokens[..., 0, 0]
+
+    def printed_keys(self, request: Request) -> float:
+        """2 Lip (hi - lo) / eps + 1 anchors a formula; for several variables the cells of Lemma 3.11."""
+        if len(self.variables) > 1:
+            f = evaluator(self.formulas, self.variables)
+            return printed_cells(f, request.domain.box(self.variables), request.eps)
+        ends = request.domain[self.variables[0]]
+        return sum(float(printed_steps(f, ends, request.eps)) + 1 for f in self.formulas)
+
+    def designs(self, request: Request) -> Iterator[Design]:
+        if len(self.variables) > 1:
+            return self._grids(request)
+        ends = request.domain[self.variables[0]]
+        for f in self.formulas:
+            refuse_misbehaviour(f, ends)
+            refuse_overflow(f, ends, request.dtype)
+        if request.method == "printed" and (keys := self.printed_keys(request)) > LARGEST:
+            return iter([TooLarge(keys, request.eps)])
+        if self.vector and request.method == "auto":
+            return self._shared_or_apart(request)
+        return iter([self._apart(request)])
+
+    def _apart(self, request: Request) -> ScalarHeads:
+        """A program of its own for each formula."""
+        ends = request.domain[self.variables[0]]
+        return ScalarHeads(tuple(forge(f, ends, request.eps, request.dtype, request.method) for f in self.formulas))
+
+    def _shared_or_apart(self, request: Request) -> Iterator[Design]:
+        """The smallest head that all components share, or one program each: whichever has fewer keys comes first."""
+        try:
+            shared = next(self._grids(request), None)
+        except (Short, Refusal):
+            shared = None
+        try:
+            apart = self._apart(request)
+        except Short:
+            if shared is None:
+                raise
+            return self._grids(request)
+        if shared is None or apart.keys < shared.keys:
+            return iter([apart])
+        return _then(self._grids(request), apart)
+
+    def _grids(self, request: Request) -> Iterator[Design]:
+        names, box = self.variables, request.domain.box(self.variables)
+        if len(names) > VARIABLES:
+            instead = "write it as a sum of formulas of fewer variables, or as a torch nn.Sequential"
+            raise too_many(str(self), evaluator(self.formulas, names), box, request.eps, instead)
+        return map(Grid, grid_heads(str(self), self.formulas, names, box, request))
 
 
-def check_domain(x: Tensor, domain: Domain) -> None:
-    """Outside of the domain nothing is claimed, so nothing is computed."""
-    if not x.numel():
-        return
-    low, high = (float(end) for end in x.detach().aminmax())
-    if low < domain[0] or high > domain[1]:
-        bad = low if low < domain[0] else high
-        raise Refusal(
-            f"the input {bad:.17g} lies outside the certified domain [{domain[0]:.17g}, {domain[1]:.17g}]: "
-            "compile again with a wider domain"
-        )
+def _then(first: Iterator[Design], last: Design) -> Iterator[Design]:
+    """The designs of the first, as far as they go, then the last one."""
+    with suppress(Short, Refusal):
+        yield from first
+    yield last
 
 
-def plan_formula(
-    target: str | Expression, *, eps: Any, domain: Any, dtype: Any = "float64", method: str = "auto"
-) -> FormulaPlan:
-    """The plan for a formula of one variable, or a Refusal that names what can be had."""
-    expression = parse(target) if isinstance(target, str) else target
-    eps, dtype, method = read_eps(eps), read_dtype(dtype), read_method(method, METHODS)
-    if domain is None:
-        raise Refusal(f"{expression} needs a domain, such as domain=(-2, 2)")
-    domain = read_domain(domain, dtype)
-    if len(expression.variables) > 1:
-        raise Refusal(
-            f"{expression} has the variables {', '.join(expression.variables)}: formulas of one variable are compiled"
-        )
-    refuse_misbehaviour(expression, domain)
-    refuse_overflow(expression, domain, dtype)
-    steps = float(printed_steps(expression, domain, eps))
-    if method == "printed" and steps + 1 > LARGEST:
-        return FormulaPlan(
-            str(expression),
-            domain,
-            eps,
-            dtype,
-            method,
-            int(steps) + 1,
-            1,
-            1,
-            math.nextafter(eps, 0),
-            0.0,
-            steps + 1,
-            expression,
-            None,
-        )
+def _defined_ends(f: Expression, ends: Interval, dtype: str) -> tuple[Interval, str]:
+    """The interval with an end moved to the next number where f has a value, and a sentence that says so.
+
+    float64(0.3) is less than 3/10, so sqrt(x - 0.3) has no value at the end of [0.3, 1] that floating point knows.
+    """
+    found, notes = list(ends), []
+    kind = np.dtype(dtype).type
+    for i, other in ((0, 1), (1, 0)):
+        inner = float(np.nextafter(kind(ends[i]), kind(ends[other])))
+        if not _has_value(f, ends[i]) and _has_value(f, inner) and not _has_pole(f, ends, ends[i]):
+            found[i] = inner
+            notes.append(f"{f} has no value at {exactly(ends[i])}: the domain ends at {exactly(inner)}")
+    return (found[0], found[1]), "; ".join(notes)
+
+
+def _has_value(f: Expression, x: float) -> bool:
     try:
-        program = forge(expression, domain, eps, dtype, method)
-    except Short as short:
-        raise _refusal(expression, domain, eps, dtype, method, short) from None
-    return FormulaPlan(
-        target=str(expression),
-        domain=domain,
-        eps=eps,
-        dtype=dtype,
-        method=program.method,
-        anchors=program.keys,
-        heads=program.heads,
-        layers=len({part.input for part in program.parts}),
-        approximation=program.error.approximation * SLACK,
-        rounding=program.error.rounding * SLACK,
-        printed_anchors=steps + 1,
-        expression=expression,
-        program=program,
-    )
+        return bool((f.at(x) if f.variables else f.at()).is_finite())
+    except Unresolved:
+        return False
 
 
-def refuse_misbehaviour(f: Expression, domain: Domain) -> None:
+def _has_pole(f: Expression, ends: Interval, x: float) -> bool:
+    try:
+        return any(abs(pole - x) <= 1e-9 * max(abs(x), ends[1] - ends[0]) for pole in f.places(*ends).poles)
+    except Unresolved:
+        return True
+
+
+def refuse_misbehaviour(f: Expression, domain: Interval) -> None:
     """Jumps, poles and places without a value, by name."""
     lo, hi = domain
     try:
@@ -169,7 +209,7 @@ def refuse_misbehaviour(f: Expression, domain: Domain) -> None:
         raise Refusal(f"{f} could not be understood on {interval(domain)}: {reason}") from None
     if places.undefined:
         a, b = places.undefined[0]
-        raise Refusal(f"{f} has no value on [{number(a, 6)}, {number(b, 6)}]: choose a domain that leaves it out")
+        raise Refusal(f"{f} has no value on {interval((a, b))}: choose a domain that leaves it out")
     if places.poles:
         raise Refusal(
             f"{f} has a pole at {number(places.poles[0], 6)}, inside {interval(domain)}: "
@@ -183,72 +223,10 @@ def refuse_misbehaviour(f: Expression, domain: Domain) -> None:
         )
 
 
-def refuse_overflow(f: Expression, domain: Domain, dtype: str) -> None:
+def refuse_overflow(f: Expression, domain: Interval, dtype: str) -> None:
     """Values that the dtype cannot hold, with room for the sums that make them."""
     largest, most = float(np.nanmax(np.abs(f(np.linspace(*domain, 257))))), float(np.finfo(dtype).max) / 1024
     if not largest < most:
         raise Refusal(
             f"{f} reaches {number(largest)} on {interval(domain)}, beyond the range of {dtype}: choose a smaller domain"
         )
-
-
-def interval(domain: Domain) -> str:
-    """[lo, hi], with as many digits as tell the ends apart."""
-    short = [number(end, 6) for end in domain]
-    return f"[{short[0]}, {short[1]}]" if short[0] != short[1] else f"[{domain[0]!r}, {domain[1]!r}]"
-
-
-def _refusal(f: Expression, domain: Domain, eps: float, dtype: str, method: str, short: Short) -> Refusal:
-    """What was asked, why it cannot be had, and an eps that was just tried and can."""
-    asked = f"{f} within {number(eps)} in {dtype} on {interval(domain)} cannot be certified: {short.reason}"
-    scale = max(float(np.abs(f(np.linspace(*domain, 257))).max()), 1e-300)
-    floor = 8 * float(np.finfo(dtype).eps) * scale
-    tried = max(2 * eps, floor, 1.05 * short.best if math.isfinite(short.best) else 0.0)
-    for factor in (2, 2, 3, 4, 10, 100):
-        tried = float(upper(tried))
-        if tried >= 0.5 * scale:
-            break
-        if _can(f, domain, tried, dtype, method):
-            return Refusal(f"{asked}; eps = {tried:g} can be had" + _other(dtype, method))
-        tried *= factor
-    flat = float(upper(1.01 * scale))  # a constant is always within that
-    can = f"; eps = {flat:g} can be had" if _can(f, domain, flat, dtype, method) else ""
-    return Refusal(asked + can + _other(dtype, method))
-
-
-def _can(f: Expression, domain: Domain, eps: float, dtype: str, method: str) -> bool:
-    try:
-        forge(f, domain, eps, dtype, method)
-    except Short:
-        return False
-    return True
-
-
-def _other(dtype: str, method: str) -> str:
-    if dtype == "float32":
-        return ", and less with dtype='float64'"
-    return ", and perhaps less with method='auto'" if method != "auto" else ""
-
-
-def load_formula(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> FormulaNetwork:
-    """The network of a file, with the certificate that was proved for it."""
-    certificate = Certificate.from_record(manifest["certificate"])
-    built = from_config(manifest["network"], tensors)
-    expression = Expression.from_tree(manifest["target"])
-    attention = [layer for layer in built.layers.values() if isinstance(layer, Attention)]
-    plan = FormulaPlan(
-        target=manifest["formula"],
-        domain=certificate.domain,
-        eps=float.fromhex(manifest["eps"]),
-        dtype=certificate.dtype,
-        method=manifest["method"],
-        anchors=sum(sum(layer.key_counts()) for layer in attention),
-        heads=sum(layer.heads for layer in attention),
-        layers=len(attention),
-        approximation=certificate.approximation,
-        rounding=certificate.rounding,
-        printed_anchors=float.fromhex(manifest["printed_anchors"]),
-        expression=expression,
-        program=None,
-    )
-    return FormulaNetwork(built, plan, certificate).verified()

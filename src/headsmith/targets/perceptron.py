@@ -1,176 +1,205 @@
-"""A multi-layer perceptron as a mathematical object, read from torch or from a file.
+"""A trained multi-layer perceptron as softmax attention only: no feed-forward layer is left.
 
-nn.Sequential of Linear and activations, nested or not; Dropout does nothing at inference
-a safetensors file with the state dict of one (0.weight, 0.bias, 2.weight, ...), and metadata
-{"layers": '["Linear", "ReLU", "Linear"]'}, or no metadata and the activation's name beside it
+    mlp(x) = W_k sigma_{k-1}( ... sigma_1(W_1 x + b_1) ... ) + b_k
+
+Every hidden unit becomes a head, every matrix is applied as heads write (`constructions.units`). The weights are those
+of the trained network, bit for bit; what is approximated are the activations, and how far that can move an output is
+proved for the whole box of inputs (`proof.stack`). Tolerances go where they buy most: a layer of c units whose errors
+are multiplied by S on their way to the output gets eps_l proportional to c/S, which needs the fewest keys in all.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import re
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
-import torch
 from flint import arb, arb_mat
-from torch import Tensor, nn
+from torch import Tensor
 
-from headsmith.network import load_tensors, save_tensors
-from headsmith.proof.stack import Activation, Linear
+from headsmith.compiler.program import CHEAP
+from headsmith.compiler.request import Request
+from headsmith.compiler.scalar import ScalarTask, solve
+from headsmith.compiler.target import Input, Target
+from headsmith.constructions.design import Design, Short
+from headsmith.constructions.exact import exact_terms
+from headsmith.constructions.gate import hinges
+from headsmith.constructions.units import Units, always, folded
+from headsmith.functions import Expression
+from headsmith.proof.certificate import SLACK
+from headsmith.proof.domain import Domain, Interval
+from headsmith.proof.stack import Linear, Nonlinearity, Unit, carry, sensitivities
+from headsmith.records.shown import number
 from headsmith.refusal import Refusal
-from headsmith.targets.activations import named, of_formula, of_module
-
-IDENTITY = "x"
-METADATA = "layers"
+from headsmith.targets.activations import activation
+from headsmith.targets.reading import read_numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Stack:
-    """Linear, activation, Linear, ..., Linear, as exact numbers."""
+class MLP(Target):
+    """Linear, activation, Linear, ..., Linear, as exact numbers; net(x) takes x (..., features) to (..., outputs).
 
-    linears: tuple[Linear, ...]
-    activations: tuple[Activation, ...]
+    >>> half = MLP(([[1.0, 1.0]], [[0.5]]), ([0.0], [1.0]), (hs.parse("relu(x)"),))
+    >>> net = hs.compile(half, domain=(-1, 1), eps=1e-6)
+    >>> round(float(net([0.75, -0.25])), 6), str(net.target)
+    (1.25, 'MLP 2-1-1 with relu(x)')
+    """
+
+    kind = "mlp"
+    weights: tuple[Any, ...]  # (out, in) each
+    biases: tuple[Any, ...]
+    activations: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        if not self.weights:
+            raise Refusal("there is no Linear in the network, so there is nothing to compile")
+        if not len(self.weights) == len(self.biases) == len(self.activations) + 1:
+            raise Refusal("an MLP has a bias for each matrix, and an activation between any two of them")
+        for name, axes in (("weights", 2), ("biases", 1)):
+            given = [read_numbers(value, f"each of the {name}", axes) for value in getattr(self, name)]
+            object.__setattr__(self, name, tuple(given))
+        for weight, bias, into in zip(self.weights, self.biases, self.widths, strict=False):
+            if len(bias) != len(weight):
+                raise Refusal(f"a Linear of {len(weight)} outputs has {len(bias)} biases")
+            if weight.shape[1] != into:
+                raise Refusal(f"a Linear of {weight.shape[1]} inputs follows one of {into} outputs")
+        _ = self.sigmas  # refuses what is not known
+
+    def __str__(self) -> str:
+        names = sorted(set(map(str, self.activations)))
+        return f"MLP {'-'.join(map(str, self.widths))} with {', '.join(names) or 'no activation'}"
 
     @property
     def widths(self) -> list[int]:
-        return [self.linears[0].weight.shape[1], *(len(linear.bias) for linear in self.linears)]
+        """Features, hidden units of each layer, outputs."""
+        return [self.weights[0].shape[1], *map(len, self.weights)]
+
+    @cached_property
+    def sigmas(self) -> list[Nonlinearity]:
+        """The activations, with what the proof needs to know of them."""
+        return list(map(activation, self.activations))
+
+    @cached_property
+    def linears(self) -> list[Linear]:
+        """The matrices and biases, layer by layer."""
+        return list(map(Linear, self.weights, self.biases))
+
+    def held(self, request: Request) -> list[Linear]:
+        """The matrices, if the dtype holds them exactly and all values that come of them."""
+        dtype, size = request.dtype, self.size(request.domain)
+        if not size < float(np.finfo(dtype).max) / 1024:
+            raise Refusal(
+                f"{self} may reach {number(size)} for {request.domain}, beyond the range of {dtype}: "
+                "choose a smaller domain"
+            )
+        for value in (*self.weights, *self.biases):
+            if not np.array_equal(value.astype(dtype).astype(np.float64), value):
+                raise Refusal(
+                    f"{dtype} cannot hold the weights as they are: call .float() on the network, or use dtype='float64'"
+                )
+        return self.linears
 
     def hash(self) -> str:
         """SHA-256 of the function: formulas, shapes and every weight."""
-        digest = hashlib.sha256(repr([a.formula for a in self.activations]).encode())
-        for linear in self.linears:
-            digest.update(repr(linear.weight.shape).encode() + linear.weight.tobytes() + linear.bias.tobytes())
+        digest = hashlib.sha256(repr(list(map(str, self.activations))).encode())
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            digest.update(repr(weight.shape).encode() + weight.tobytes() + bias.tobytes())
         return digest.hexdigest()
 
-    def __str__(self) -> str:
-        names = sorted({a.formula for a in self.activations})
-        return f"MLP {'-'.join(map(str, self.widths))} with {', '.join(names) or 'no activation'}"
+    @property
+    def inputs(self) -> dict[str, Input]:
+        return {"x": Input((self.widths[0],))}
 
-    def balls(self, x: np.ndarray) -> list[list[arb]]:
-        """The exact function at each row of x, as balls."""
-        rows = arb_mat(x.T.tolist())
-        for layer, linear in enumerate(self.linears):
-            rows = arb_mat(linear.weight.tolist()) * rows
-            bias = linear.bias.tolist()
-            for i in range(rows.nrows()):
-                for j in range(rows.ncols()):
-                    z = rows[i, j] + bias[i]
-                    rows[i, j] = self.activations[layer].expression.at(z) if layer < len(self.activations) else z
-        return [[rows[i, j] for i in range(rows.nrows())] for j in range(rows.ncols())]
+    def claim(self) -> str:
+        return "mlp(x)"
 
+    def statement(self, request: Request) -> str:
+        return (
+            f"{super().statement(request)}^{self.widths[0]}, in each of {self.widths[-1]} outputs, where mlp is the "
+            f"{self} of SHA-256 {self.hash()}, in exact arithmetic"
+        )
 
-def read_stack(model: nn.Module) -> Stack:
-    """The mathematics of an nn.Sequential; refused where a module is neither Linear nor a known activation."""
-    linears: list[Linear] = []
-    activations: list[Activation] = []
-    for module in _flat(model):
-        if isinstance(module, nn.Linear):
-            if len(linears) > len(activations):
-                activations.append(of_formula(IDENTITY))
-            bias = torch.zeros(module.out_features) if module.bias is None else module.bias
-            linears.append(Linear(*(v.detach().cpu().double().numpy() for v in (module.weight, bias))))
-        elif (found := of_module(module)) is not None:
-            if not linears:
-                raise Refusal(f"the network starts with {type(module).__name__}: the first module must be Linear")
-            if len(activations) == len(linears):
-                linears.append(_identity(len(linears[-1].bias)))
-            activations.append(found)
-    if linears and len(activations) == len(linears):
-        linears.append(_identity(len(linears[-1].bias)))
-    return checked(linears, activations)
+    def size(self, domain: Domain) -> float:
+        """The largest |W| |y| + |b| of any layer, where |sigma(z)| <= |sigma(0)| + steep |z|."""
+        size, most = np.full(self.widths[0], domain.size("x")), 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for layer, linear in enumerate(self.linears):
+                size = np.abs(linear.weight) @ size + np.abs(linear.bias)
+                most = max(most, float(size.max())) if np.isfinite(size).all() else math.inf
+                if layer < len(self.sigmas):
+                    sigma = self.sigmas[layer]
+                    size = sigma.steep * size + abs(float(sigma.expression(0.0)))
+        return most
 
+    def exact(self, x: list[float]) -> list[arb]:
+        values = list(map(arb, x))
+        for layer, (matrix, bias) in enumerate(zip(_matrices(self), self.biases, strict=True)):
+            product = matrix * arb_mat([[value] for value in values])
+            values = [product[i, 0] + b for i, b in enumerate(bias.tolist())]
+            if layer < len(self.sigmas):
+                values = [self.sigmas[layer].at(z) for z in values]
+        return values
 
-def checked(linears: list[Linear], activations: list[Activation]) -> Stack:
-    """The stack, refused where it holds no matrix, a number that is none, or shapes that do not fit."""
-    if not linears:
-        raise Refusal("there is no Linear in the network, so there is nothing to compile")
-    for linear in linears:
-        if not (np.isfinite(linear.weight).all() and np.isfinite(linear.bias).all()):
-            raise Refusal("the network holds NaN or infinite weights")
-        if len(linear.bias) != len(linear.weight):
-            raise Refusal(f"a Linear of {len(linear.weight)} outputs has {len(linear.bias)} biases")
-    for a, b in pairwise(linears):
-        if len(a.bias) != b.weight.shape[1]:
-            raise Refusal(f"a Linear of {b.weight.shape[1]} inputs follows one of {len(a.bias)} outputs")
-    return Stack(tuple(linears), tuple(activations))
+    def encode(self, *inputs: Tensor) -> Tensor:
+        """One token that holds the whole input."""
+        return inputs[0][..., None, :]
 
+    def decode(self, tokens: Tensor) -> Tensor:
+        return tokens[..., 0, :]
 
-def _flat(model: nn.Module) -> list[nn.Module]:
-    if isinstance(model, nn.Sequential):
-        return [module for child in model for module in _flat(child)]
-    return [] if isinstance(model, nn.Identity) else [model]
+    def printed_keys(self, request: Request) -> float | None:
+        """2 (b - a)/eps_l anchors for each unit, on the domains of its layer."""
+        linears, ends = self.held(request), request.domain["x"]
+        costs = sensitivities(linears, [1.0] * len(self.sigmas))
+        ideal = carry(
+            linears, self.sigmas, ends, request.format, lambda l, _: Unit((), 0.0, 0.0, self.sigmas[l].steep)
+        ).domains
+        counts = zip(self.widths[1:-1], costs, ideal, strict=True)
+        scale = 2 * len(costs) / request.eps
+        return sum(n * math.ceil(scale * (hi - lo) * max(cost, 1e-300)) for n, cost, (lo, hi) in counts) or None
 
+    def designs(self, request: Request) -> Iterator[Design]:
+        """Share out eps, find heads layer by layer, and tighten as long as the proof asks for it."""
+        linears, counts = self.held(request), self.widths[1:-1]
+        costs = sensitivities(linears, [sigma.steep for sigma in self.sigmas])
+        shares = [n * (CHEAP if _cheap(e) else 1.0) for n, e in zip(counts, self.activations, strict=True)]
+        aim = 0.9 * request.eps
+        for _ in range(4 if counts else 1):
+            goals = [aim * share / (max(cost, 1e-300) * sum(shares)) for share, cost in zip(shares, costs, strict=True)]
 
-def _identity(units: int) -> Linear:
-    return Linear(np.eye(units), np.zeros(units))
+            def choose(layer: int, reach: Interval, goals: list[float] = goals) -> Unit:
+                try:
+                    return _found(self.sigmas[layer], reach, goals[layer], request.dtype)
+                except Short as short:
+                    raise Short(short.reason, request.eps * short.best / goals[layer]) from None
 
-
-def write_mlp(path: str | Path, model: nn.Sequential) -> Path:
-    """Save an nn.Sequential as `read_mlp` reads it: its state dict and the names of its layers."""
-    read_stack(model)
-    names = ["GELUTanh" if isinstance(m, nn.GELU) and m.approximate == "tanh" else type(m).__name__ for m in model]
-    save_tensors(
-        path, {name: v.detach().contiguous() for name, v in model.state_dict().items()}, {METADATA: json.dumps(names)}
-    )
-    return Path(path)
-
-
-class NoActivation(Refusal):
-    """A state dict holds weights, not what stands between them."""
+            carried = carry(linears, self.sigmas, request.domain["x"], request.format, choose)
+            yield Units(tuple(unit.heads for unit in carried.units), tuple(counts))
+            spare = request.eps - SLACK * float(carried.rounding.max())
+            if spare <= 0.05 * request.eps:
+                return
+            aim *= min(0.8, 0.9 * spare / max(float(carried.approximation.max()), 1e-300))
 
 
-def read_mlp(path: str | Path, activation: str | None = None) -> Stack:
-    """The perceptron of a safetensors file.
-
-    >>> read_mlp("digits.safetensors", "relu")      # doctest: +SKIP
-    """
-    tensors, metadata = load_tensors(path)
-    if METADATA in metadata:
-        try:
-            names = json.loads(metadata[METADATA])
-        except json.JSONDecodeError:
-            raise Refusal(f"{path} lists its layers in a way that is no JSON") from None
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise Refusal(f'{path} must list its layers as names, such as ["Linear", "ReLU", "Linear"]')
-        return _from_names(path, tensors, names)
-    places = sorted({int(m[1]) for name in tensors if (m := re.fullmatch(r"(?:.*\.)?(\d+)\.weight", name))})
-    if not places:
-        raise Refusal(f"{path} holds no MLP: it needs tensors such as 0.weight, 0.bias, 2.weight")
-    if activation is None and len(places) > 1:
-        raise NoActivation(f"{path} does not say which activation stands between its layers: give one, such as relu")
-    linears = [_linear(path, tensors, str(place)) for place in places]
-    return checked(linears, [named(activation or "identity")] * (len(places) - 1))
+@lru_cache(4)
+def _matrices(mlp: MLP) -> list[arb_mat]:
+    """The weights for ball arithmetic; kept beside the target, since balls cannot be copied or pickled."""
+    return [arb_mat(weight.tolist()) for weight in mlp.weights]
 
 
-def _from_names(path: str | Path, tensors: Mapping[str, Tensor], names: list[str]) -> Stack:
-    linears: list[Linear] = []
-    activations: list[Activation] = []
-    for place, name in enumerate(names):
-        if name == "Linear":
-            if len(linears) > len(activations):
-                activations.append(of_formula(IDENTITY))
-            linears.append(_linear(path, tensors, str(place)))
-        elif not name.startswith("Dropout") and name != "Identity":
-            if len(activations) == len(linears):
-                raise Refusal(f"{path} must alternate Linear and one activation, starting with Linear")
-            activations.append(named(name))
-    if linears and len(activations) == len(linears):
-        linears.append(_identity(len(linears[-1].bias)))
-    return checked(linears, activations)
+def _cheap(e: Expression) -> bool:
+    """Whether the number of keys does not depend on eps: exact heads and gates."""
+    return not exact_terms(e).rest or hinges(e, -9.0, 9.0, e.places(-9.0, 9.0).kinks) is not None
 
 
-def _linear(path: str | Path, tensors: Mapping[str, Tensor], place: str) -> Linear:
-    found = {
-        name.rpartition(".")[2]: v
-        for name, v in tensors.items()
-        if re.fullmatch(rf"(?:.*\.)?{place}\.(weight|bias)", name)
-    }
-    if "weight" not in found or found["weight"].dim() != 2:
-        raise Refusal(f"{path} has no matrix {place}.weight")
-    weight = found["weight"].double().numpy()
-    return Linear(weight, found["bias"].double().numpy() if "bias" in found else np.zeros(len(weight)))
+def _found(sigma: Nonlinearity, reach: Interval, eps: float, dtype: str) -> Unit:
+    """Heads for an activation on a domain, gates only or one table only, with the errors that the search saw."""
+    if sigma.expression.op == "var":
+        return Unit((always(1.0, 0.0),), 0.0, 0.0, 1.0)
+    proof = solve(ScalarTask(sigma.expression, reach, 0.95 * eps, dtype))
+    heads = tuple(head.cast(dtype) for head in folded(proof.part.heads, proof.part.bias))
+    return Unit(heads, proof.approximation.bound, proof.rounding.bound, sigma.steep)

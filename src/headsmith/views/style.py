@@ -16,7 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from headsmith.records import atomic_write
+from headsmith.records import write_output
+from headsmith.records.authorship import MARK
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C00")
 """Okabe and Ito's colours, the yellow darkened to be readable on white."""
@@ -62,15 +63,15 @@ def figure(rows: int = 1, columns: int = 1, *, width: float = 6.4, height: float
 
 
 def save(fig: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write the figure as a PNG, whole or not at all; the same figure gives the same bytes.
+    """Write the figure as a PNG, whole or not at all, over nothing but a picture of ours; equal figures, equal bytes.
 
     >>> save(figure()[0], "out/empty.png")
     PosixPath('out/empty.png')
     """
     buffer = io.BytesIO()
     with matplotlib.rc_context(STYLE):
-        fig.savefig(buffer, format="png", dpi=STYLE["savefig.dpi"], metadata={"Software": None})
-    return atomic_write(path, buffer.getvalue())
+        fig.savefig(buffer, format="png", dpi=STYLE["savefig.dpi"], metadata={"Software": MARK})
+    return write_output(path, buffer.getvalue())
 
 
 def loglog(axes: Axes, x: Sequence[float], y: Sequence[float], label: str = "", **line: Any) -> None:

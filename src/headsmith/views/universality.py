@@ -1,4 +1,4 @@
-"""Pictures of the universality experiments: sweeps with reference lines, and attention heat maps.
+"""Pictures of the universality experiments: sweeps with reference lines, attention heat maps, and the bumps.
 
 Every function draws from plain lists and numbers, as a record holds them, and returns a matplotlib figure.
 """
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from headsmith.views.style import PALETTE, figure
+from headsmith.views.style import PALETTE, figure, loglog
 
-__all__ = ["heatmaps", "sequence", "sweeps", "truncation"]
+__all__ = ["bumps", "heatmaps", "sequence", "sweeps", "truncation"]
 
 AXES = {"p": "tokens p", "width": "width of the range |b - a|", "heads": "heads H"}
 
@@ -103,6 +103,28 @@ def truncation(measured: Mapping[str, Any]) -> Figure:
     right.set_ylabel("sup error")
     right.set_title("Thm 3.9: printed, repaired, ours")
     right.legend(loc="lower left")
+    return fig
+
+
+def bumps(measured: Mapping[str, Any]) -> Figure:
+    """A cut through the sequence networks, and their sup errors against the number of cells or tokens."""
+    fig, (left, right) = figure(1, 2, width=6.0, height=4.0)
+    cut = measured["cut"]
+    left.plot(cut["x"], cut["target"], color=PALETTE[6], label="f")
+    colors = dict(zip(("printed", "core", "straddling", "grid head, certified"), PALETTE, strict=False))
+    for name, color in list(colors.items())[:3]:
+        left.plot(
+            cut["x"], cut[name], color=color, label=name + (" / cells" if name == "printed" else ""), linewidth=1.2
+        )
+    left.set_title(f"first output along x1, {cut['cells']} cells")
+    left.set_xlabel("x1")
+    left.legend()
+    for name, color in colors.items():
+        points = measured["errors"][name]
+        loglog(right, [p["cells"] for p in points], [p["error"] for p in points], name, color=color)
+    right.set_title("sup error")
+    right.set_xlabel("cells of the bumps, tokens of the grid head")
+    right.legend()
     return fig
 
 

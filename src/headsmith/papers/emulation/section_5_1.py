@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headsmith.lab.training import fit
+from headsmith.lab.train.training import fit
 from headsmith.machines.hopfield import Gradients
 from headsmith.papers.emulation.trained import SHORT, Multihead
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
-from headsmith.records import Run
+from headsmith.records import Record
 
 D, N, HIDDEN = 24, 20, 48
 
@@ -46,7 +46,7 @@ class OneHead(nn.Module):
         return self.layer(torch.cat([x, y.unsqueeze(-1)], -1), w)
 
 
-def trained(seed: int, steps: int, record: Run) -> float:
+def trained(seed: int, steps: int, record: Record) -> float:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = OneHead()
@@ -104,7 +104,7 @@ def self_check() -> bool:
     where="Sec 5.1",
     self_check=self_check,
 )
-def run(settings: Mapping[str, Any], record: Run) -> Outcome:
+def run(settings: Mapping[str, Any], record: Record) -> Outcome:
     """Train one head on the rule; set the constructed layer beside it."""
     seeds, steps = settings["seeds"], settings["steps"]
     errors = [record.once(f"error-{s}", partial(trained, s, steps, record)) for s in range(seeds)]

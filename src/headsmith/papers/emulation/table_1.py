@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headsmith.lab.training import fit
+from headsmith.lab.train.training import fit
 from headsmith.machines.attention import Attention
-from headsmith.machines.programs.heads import HeadProgram, head
+from headsmith.machines.prompts.heads import HeadProgram, head
 from headsmith.papers.emulation.trained import SHORT, Multihead
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
-from headsmith.records import Run
+from headsmith.records import Record
 from headsmith.views.machines import heads as draw
 
 PRINTED = {1: 3.469, 2: 2.802, 4: 1.222, 6: 1.012, 8: 0.793, 12: 0.686}
@@ -58,7 +58,7 @@ def _parts(program: HeadProgram, x: Tensor) -> list[Tensor]:
     return [k, q, v[..., :D]]
 
 
-def trained(heads: int, seed: int, steps: int, record: Run) -> float:
+def trained(heads: int, seed: int, steps: int, record: Record) -> float:
     """Mean squared error of the output, on fresh tokens."""
     program = _program(seed)
     with torch.random.fork_rng(devices=[]):
@@ -116,7 +116,7 @@ def self_check() -> bool:
     self_check=self_check,
     pictures={"figure-2.png": draw},
 )
-def run(settings: Mapping[str, Any], record: Run) -> Outcome:
+def run(settings: Mapping[str, Any], record: Record) -> Outcome:
     """Train for each number of heads and seed; set the constructed machine beside it."""
     steps, seeds = settings["steps"], settings["seeds"]
     errors = {

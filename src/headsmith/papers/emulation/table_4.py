@@ -20,12 +20,11 @@ from typing import Any
 
 import torch
 
-from headsmith.heads.identity import alias
-from headsmith.machines.identity import best_lattice
+from headsmith.constructions.identity import alias, best_lattice
 from headsmith.machines.layouts import Rows
-from headsmith.machines.programs.heads import HeadProgram, head
+from headsmith.machines.prompts.heads import HeadProgram, head
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
-from headsmith.records import Run
+from headsmith.records import Record
 from headsmith.views.machines import drop
 
 PRINTED = {20: 4.002e-1, 30: 2.442e-2, 40: 5.852e-4, 60: 5.770e-9, 80: 5.037e-14}
@@ -136,7 +135,7 @@ def self_check() -> bool:
     self_check=self_check,
     pictures={"figure-5.png": drop},
 )
-def run(settings: Mapping[str, Any], record: Run) -> Outcome:
+def run(settings: Mapping[str, Any], record: Record) -> Outcome:
     """The printed setting as inferred, in float32 and float64, and our machine with as many keys beside it."""
     m = record.once("measured", lambda: measure(settings["samples"]))
     near = [abs(math.log10(a / b)) < 1 for a, b in zip(m["float32"], m["printed"], strict=True)]

@@ -21,8 +21,8 @@ import torch
 
 from headsmith.papers.emulation.trained import ALGORITHMS, SHORT, TOKENS, Batch, Source, compare
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
-from headsmith.records import Run
-from headsmith.reference.solvers import Problem
+from headsmith.records import Record
+from headsmith.reference.solvers import Objective
 from headsmith.refusal import Refusal
 from headsmith.views.machines import bars
 
@@ -79,7 +79,9 @@ def real(name: str) -> tuple[Source, int, float]:
     order = np.random.default_rng(0).permutation(len(x))
     train, test = order[: int(0.8 * len(x))], order[int(0.8 * len(x)) :]
     penalties = {"lasso": {"l1": 0.02}, "ridge": {"l2": 0.1}, "linear": {"l2": 1e-6}}
-    fits = {a: torch.tensor(Problem.of("squared", x[train], y[train], **penalties[a]).minimiser()) for a in ALGORITHMS}
+    fits = {
+        a: torch.tensor(Objective.of("squared", x[train], y[train], **penalties[a]).minimiser()) for a in ALGORITHMS
+    }
     rows, response = torch.tensor(x), torch.tensor(y)
     reach = 1.05 * max(float((rows @ w).abs().max()) for w in fits.values())
 
@@ -135,7 +137,7 @@ def check_synthetic() -> bool:
     "algorithm-emulation/table-2", CLAIMS_2, presets={"smoke": SMOKE, "full": FULL}, source="algorithm-emulation",
     where="Table 2", self_check=check_synthetic, pictures={"table-2.png": bars},
 )  # fmt: skip
-def table_2(settings: Mapping[str, Any], record: Run) -> Outcome:
+def table_2(settings: Mapping[str, Any], record: Record) -> Outcome:
     """Train on the mixture and alone; set one constructed head beside both."""
     m = record.once("measured", lambda: compare(synthetic, settings, D, 120.0, record))
     m["title"] = "Synthetic regression: weights in the prompt"
@@ -150,7 +152,7 @@ def table_2(settings: Mapping[str, Any], record: Run) -> Outcome:
     },
     source="algorithm-emulation", where="Table 3", self_check=check_synthetic, pictures={"table-3.png": bars},
 )  # fmt: skip
-def table_3(settings: Mapping[str, Any], record: Run) -> Outcome:
+def table_3(settings: Mapping[str, Any], record: Record) -> Outcome:
     """The same on real data, against the measured response."""
     source, features, reach = real(settings["data"])
     m = record.once("measured", lambda: compare(source, settings, features, max(4.0, reach), record))

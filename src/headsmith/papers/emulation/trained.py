@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headsmith.lab.training import fit
+from headsmith.lab.train.training import fit
 from headsmith.machines.attention import Attention
-from headsmith.machines.programs.heads import linear
-from headsmith.records import Run
+from headsmith.machines.prompts.heads import linear
+from headsmith.records import Record
 
 SHORT = 5_000
 """Fewer training steps than this are too few to judge a trained model."""
@@ -79,7 +79,7 @@ def train_predictor(
     settings: Mapping[str, Any],
     features: int,
     seed: int,
-    record: Run,
+    record: Record,
     name: str,
 ) -> Predictor:
     """A predictor trained on batches of these algorithms in turn."""
@@ -96,7 +96,9 @@ def train_predictor(
     return model
 
 
-def compare(source: Source, settings: Mapping[str, Any], features: int, domain: float, record: Run) -> dict[str, Any]:
+def compare(
+    source: Source, settings: Mapping[str, Any], features: int, domain: float, record: Record
+) -> dict[str, Any]:
     """Mean squared errors: one frozen model for all algorithms, one model for each, and the constructed machine."""
     tests = {a: source(a, torch.Generator().manual_seed(10**6), settings["tests"], True) for a in ALGORITHMS}
     found: dict[str, Any] = {"algorithms": list(ALGORITHMS), "steps": settings["steps"], "seeds": settings["seeds"]}

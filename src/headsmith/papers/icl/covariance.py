@@ -10,7 +10,7 @@ from torch import Tensor
 from headsmith.lab import tasks
 from headsmith.papers.icl.frame import PRESETS, Settings, item, mean, settled, trained
 from headsmith.papers.registry import Claim, Outcome, Row
-from headsmith.records import Run
+from headsmith.records import Record
 from headsmith.reference import risks
 
 TASK = tasks.correlated(0.5, features=5, length=40, noise=0.1)
@@ -46,7 +46,7 @@ NEAREST = Claim(
 
 
 @item("figure-12", [WITHIN, NEAREST], where="Figure 12, (5.6)", presets=LONGER, pictures={"matrices.png": "matrices"})
-def figure_12(settings: Settings, record: Run) -> Outcome:
+def figure_12(settings: Settings, record: Record) -> Outcome:
     """The effective preconditioner of two trained heads under Sigma_ij = 0.5^|i-j|, beside three candidates."""
     run = trained(settings, record, 2, task=TASK)
     kept = [d for d in run.diagnoses if not d.plateau] or run.diagnoses
@@ -87,7 +87,7 @@ PROPORTIONAL = Claim(
 
 
 @item("figure-15", [PROPORTIONAL], where="Figure 15", presets=LONGER, pictures={"matrices.png": "matrices"})
-def figure_15(settings: Settings, record: Run) -> Outcome:
+def figure_15(settings: Settings, record: Record) -> Outcome:
     """The inverse of the effective preconditioner beside Sigma and the two derived matrices."""
     run = trained(settings, record, 2, task=TASK)
     inverse = torch.linalg.inv(run.diagnoses[settled(run)].preconditioner)

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from headsmith.lab import Problem, exact_loss, flow, tasks
-from headsmith.lab.approximate import gradient, loss, on_valley
-from headsmith.lab.exact import best_mu
-from headsmith.lab.flow import late_law, printed_law
-from headsmith.lab.tasks import Prompts
+from headsmith.lab.theory.approximate import gradient, loss, on_valley
+from headsmith.lab.theory.exact import best_mu
+from headsmith.lab.theory.flow import late_law, printed_law
+from headsmith.lab.train.tasks import Prompts
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.papers.icl.activations import TABLE_1
 from headsmith.papers.icl.frame import PAPER
@@ -32,7 +32,7 @@ def _prompts(count: int) -> Prompts:
     "before (4.6)",
     printed="loss on the valley ends in sinh(d gamma^2) |mu|_1",
     repair="|mu|_1 squared",
-    where="lab/approximate.py",
+    where="lab/theory/approximate.py",
 )
 def valley_loss() -> Evidence:
     gamma, size = 0.2, 4.0
@@ -48,7 +48,7 @@ def valley_loss() -> Evidence:
     "D.2",
     printed="2 gamma mu_gamma = gamma^2 / (gamma^2 + lambda cosh(d gamma^2))",
     repair="sinh",
-    where="lab/approximate.py",
+    where="lab/theory/approximate.py",
 )
 def cosh_for_sinh() -> Evidence:
     gamma = 1e-3
@@ -58,7 +58,11 @@ def cosh_for_sinh() -> Evidence:
 
 
 @erratum(
-    PAPER, "(4.13)", printed="both groups have more than one head", repair="at least one", where="lab/approximate.py"
+    PAPER,
+    "(4.13)",
+    printed="both groups have more than one head",
+    repair="at least one",
+    where="lab/theory/approximate.py",
 )
 def group_sizes() -> Evidence:
     """Two heads, one in each group, already reach the infimum."""
@@ -78,7 +82,7 @@ def group_sizes() -> Evidence:
     "section 4.3",
     printed="the loss on the valley decreases with gamma",
     repair="it increases",
-    where="lab/approximate.py",
+    where="lab/theory/approximate.py",
 )
 def monotone() -> Evidence:
     values = [on_valley(g, PROBLEM) for g in np.linspace(0.01, 0.5, 50)]
@@ -87,7 +91,11 @@ def monotone() -> Evidence:
 
 
 @erratum(
-    PAPER, "appendix B, phase III", printed="omega falls like t^(-1/2)", repair="like t^(-1/6)", where="lab/flow.py"
+    PAPER,
+    "appendix B, phase III",
+    printed="omega falls like t^(-1/2)",
+    repair="like t^(-1/6)",
+    where="lab/theory/flow.py",
 )
 def late_rate() -> Evidence:
     found = flow([1e-3, -1e-3], [1e-3, -1e-3], until=1e6, samples=600)
@@ -117,7 +125,7 @@ def debiased_risk() -> Evidence:
     return before, after, before > 0.01, after < 0.002
 
 
-@erratum(PAPER, "(B.1)", printed="+ lambda exp(d w1^2) <mu, 1>", repair="minus", where="lab/approximate.py")
+@erratum(PAPER, "(B.1)", printed="+ lambda exp(d w1^2) <mu, 1>", repair="minus", where="lab/theory/approximate.py")
 def flow_sign() -> Evidence:
     omega, mu = (torch.tensor(v, dtype=torch.float64) for v in ([0.4, -0.3], [0.7, -0.2]))
     true = float(-0.5 * gradient(omega, mu, PROBLEM)[1].sum())
@@ -135,7 +143,7 @@ def flow_sign() -> Evidence:
     "before (4.5)",
     printed="<|mu|, |omega|^k>^k <= |mu|_1^(k-1) <|mu|, |omega|^k>",
     repair="<|mu|, |omega|>^k on the left",
-    where="lab/approximate.py",
+    where="lab/theory/approximate.py",
 )
 def power_mean() -> Evidence:
     mu, omega, k = np.array([3.0, 2.0]), np.array([1.2, 0.9]), 3
@@ -162,7 +170,7 @@ def vanilla_rate() -> Evidence:
     "Table 1",
     printed="effective rates 'remarkably consistent'",
     repair="0.88 or 1.01: other predictors, lower risk",
-    where="lab/exact.py",
+    where="lab/theory/exact.py",
 )
 def spread() -> Evidence:
     rates = [row[2] for row in TABLE_1.values()]
@@ -192,7 +200,7 @@ def square_rate() -> Evidence:
     "Theorem 4.2 (ii)",
     printed="gamma -> 0 is optimal",
     repair="for the exact loss a small positive gamma is",
-    where="lab/exact.py",
+    where="lab/theory/exact.py",
 )
 def positive_gamma() -> Evidence:
     limit = risks.debiased_gd(5, 40, 0.1)
@@ -250,11 +258,11 @@ def noise_twice() -> Evidence:
     "notebooks, dynamics",
     printed="curves are divided by sqrt(d + 2)",
     repair="by sqrt(d + 1), as the heat maps",
-    where="lab/step.py",
+    where="lab/train/step.py",
 )
 def wrong_root() -> Evidence:
     """The logits of a token of d + 1 numbers carry 1/sqrt(d + 1): the curves read low by 1 - sqrt(6/7)."""
-    from headsmith.lab.step import Layout
+    from headsmith.lab.train.step import Layout
 
     scale = Layout(heads=2, features=5).scale
     before, after = abs(1 / math.sqrt(7) / scale - 1), abs(1 / math.sqrt(6) / scale - 1)

@@ -1,8 +1,8 @@
 """What the figures of this paper share: settings, cached training runs, and a quick self-check for each.
 
 Training runs lie beside the experiments' folders and are shared: twelve figures look at the same two-head
-run.  A self-check runs the experiment end to end on a toy size (forty steps, a few hundred prompts) and asks
-every claim.
+run.  A self-check runs the experiment end to end on the runs that theory writes down (`written`), with a few
+hundred prompts: there the verdict on every claim is known, and it must be the one that is found.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headsmith.lab import Run as Trained
-from headsmith.lab import train
+from headsmith.lab import Task, train
+from headsmith.papers.icl.written import written
 from headsmith.papers.registry import Claim, Experiment, Outcome, registry
-from headsmith.records import Run
+from headsmith.records import Record
 from headsmith.views import lab as draw
 
 PAPER = "icl-linear-regression"
@@ -26,7 +27,7 @@ GOOD: dict[str, Any] = {"preset": "good", "seeds": 4, "prompts": 20_000}
 FULL: dict[str, Any] = {"preset": "paper", "seeds": 8, "prompts": 50_000}
 PRESETS = {"smoke": SMOKE, "good": GOOD, "paper": FULL}
 STILL = {"smoke": {"prompts": 4_000}, "good": {"prompts": 20_000}, "paper": {"prompts": 50_000}}
-TOY = {"steps": 40, "prompts": 200, "seeds": 1}
+TOY = {"preset": "paper", "written": True, "prompts": 1_000, "seeds": 1}
 
 LONG = 400_000  # steps from which the paper's gamma = 0.13 can be asked for
 
@@ -38,17 +39,21 @@ def item(
     where: str,
     presets: Mapping[str, Settings] = PRESETS,
     pictures: Mapping[str, str] | None = None,
-) -> Callable[[Callable[[Settings, Run], Outcome]], Experiment]:
-    """Register a figure or table: `pictures` maps file names to functions of `headsmith.views.lab`."""
+    fails: Sequence[Claim] = (),
+    check: Settings | None = None,
+) -> Callable[[Callable[[Settings, Record], Outcome]], Experiment]:
+    """Register a figure or table: `pictures` maps file names to functions of `headsmith.views.lab`.
 
-    def register(run: Callable[[Settings, Run], Outcome]) -> Experiment:
+    `fails` are the claims of the paper that its own theory refutes; all others hold of it. `check` has the sizes in
+    which the self-check differs from `TOY`.
+    """
+
+    def register(run: Callable[[Settings, Record], Outcome]) -> Experiment:
         def self_check() -> bool:
-            with tempfile.TemporaryDirectory() as folder:
-                settings = {**presets["smoke"], **TOY}
-                outcome = run(settings, Run(folder, {"kind": name}))
-                for drawing in (pictures or {}).values():
-                    getattr(draw, drawing)(outcome.measurements)
-                return all(claim.verdict(outcome.measurements) for claim in claims)
+            measured = checked(run, {**presets["smoke"], **TOY, **(check or {})})
+            for drawing in (pictures or {}).values():
+                getattr(draw, drawing)(measured)
+            return all(claim.verdict(measured) == ("fails" if claim in fails else "holds") for claim in claims)
 
         return registry.experiment(
             f"{PAPER}/{name}",
@@ -63,11 +68,19 @@ def item(
     return register
 
 
-def trained(settings: Settings, record: Run, heads: int, **options: Any) -> Trained:
+def checked(run: Callable[[Settings, Record], Outcome], settings: Settings) -> Mapping[str, Any]:
+    """The measurements of an experiment on the known answer."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run(settings, Record(folder, {"kind": "self-check"})).measurements
+
+
+def trained(settings: Settings, record: Record, heads: int, **options: Any) -> Trained:
     """The run of these settings, from the cache beside the experiments' folders.
 
     Trained on the CPU, or on the device that the environment variable HEADSMITH_DEVICE names.
     """
+    if settings.get("written"):
+        return written(heads, options.get("task", Task()), options.get("activation", "exp"), options.get("init"))
     given = {key: settings[key] for key in ("steps", "rate", "batch") if key in settings}
     return train(
         heads,

@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-from headsmith.lab import AttentionModel, Problem, tasks
+from headsmith.lab import AttentionModel, Problem
 from headsmith.lab import Run as Trained
+from headsmith.lab.train import tasks
 from headsmith.papers.icl.frame import (
     LONG,
     PRESETS,
@@ -22,7 +23,7 @@ from headsmith.papers.icl.frame import (
     trained,
 )
 from headsmith.papers.registry import Claim, Outcome, Row
-from headsmith.records import Run
+from headsmith.records import Record
 from headsmith.reference import regression
 
 DIAGONAL = Claim(
@@ -54,7 +55,7 @@ GAMMA = Claim(
     where="Figure 1a, Observation 1",
     pictures={"heads.png": "heads"},
 )
-def figure_1a(settings: Settings, record: Run) -> Outcome:
+def figure_1a(settings: Settings, record: Record) -> Outcome:
     """Heat maps of KQ and OV of two trained heads."""
     run = trained(settings, record, 2)
     m = head_numbers(run)
@@ -102,7 +103,7 @@ MIRROR = Claim(
 @item(
     "figure-1b", [RISES_AND_FALLS, MIRROR, GAMMA], where="Figure 1b, Observation 4", pictures={"curves.png": "curves"}
 )
-def figure_1b(settings: Settings, record: Run) -> Outcome:
+def figure_1b(settings: Settings, record: Record) -> Outcome:
     """omega and mu of two heads over training."""
     run = trained(settings, record, 2)
     half = run.omega()[len(run.steps) // 2 :, settled(run)]
@@ -120,7 +121,7 @@ SAME_ANSWER = Claim("a full layer with these patterns answers as the (omega, mu)
 
 
 @item("figure-2", [SAME_ANSWER], where="Figure 2, (2.3), (3.1)", presets=STILL, pictures={"diagram.png": "diagram"})
-def figure_2(settings: Settings, record: Run) -> Outcome:
+def figure_2(settings: Settings, record: Record) -> Outcome:
     """The reduction from the full layer to (omega, mu), as a diagram and as an identity."""
     omega, mu = [0.13, -0.13, 0.3], [3.45, -2.0, 0.7]
     model = AttentionModel.from_reduced(omega, mu, 5)
@@ -137,7 +138,7 @@ SINGLE = Claim("omega is about 0.52", lambda m: None if m["steps"] < 1000 else n
 
 
 @item("figure-3a", [DIAGONAL, SIGNS, SINGLE], where="Figure 3a", pictures={"heads.png": "heads"})
-def figure_3a(settings: Settings, record: Run) -> Outcome:
+def figure_3a(settings: Settings, record: Record) -> Outcome:
     """Heat map of one trained head: a kernel smoother."""
     run = trained(settings, record, 1)
     m = head_numbers(run)
@@ -174,7 +175,7 @@ GROUPS = Claim(
 )
 
 
-def _four(settings: Settings, record: Run) -> Outcome:
+def _four(settings: Settings, record: Record) -> Outcome:
     run, two = trained(settings, record, 4), trained(settings, record, 2)
     m = head_numbers(run) | course(run) | {"curves": {"four heads": curve(run)}}
     m["two_heads_mu_plus"] = two.diagnoses[settled(two)].mu_plus
@@ -199,13 +200,13 @@ def _four(settings: Settings, record: Run) -> Outcome:
 
 
 @item("figure-3b", [SIGNS, GROUPS, RISES_AND_FALLS], where="Figure 3b", pictures={"curves.png": "curves"})
-def figure_3b(settings: Settings, record: Run) -> Outcome:
+def figure_3b(settings: Settings, record: Record) -> Outcome:
     """omega of four heads over training."""
     return _four(settings, record)
 
 
 @item("figure-3c", [SIGNS, GROUPS], where="Figure 3c", pictures={"curves.png": "curves"})
-def figure_3c(settings: Settings, record: Run) -> Outcome:
+def figure_3c(settings: Settings, record: Record) -> Outcome:
     """mu of four heads over training."""
     return _four(settings, record)
 
@@ -236,7 +237,7 @@ def _film(run: Trained) -> dict[str, Any]:
 
 
 @item("figure-5", [EARLY], where="Figure 5, Observation 4", pictures={"film.png": "film"})
-def figure_5(settings: Settings, record: Run) -> Outcome:
+def figure_5(settings: Settings, record: Record) -> Outcome:
     """KQ of two heads at six moments of training."""
     run = trained(settings, record, 2)
     m = _film(run)
@@ -252,7 +253,7 @@ SAME_SUMS = Claim(
 
 
 @item("figure-13", [SAME_SUMS], where="Figure 13", pictures={"curves.png": "curves"})
-def figure_13(settings: Settings, record: Run) -> Outcome:
+def figure_13(settings: Settings, record: Record) -> Outcome:
     """omega and mu of two, three and four heads over training."""
     runs = {heads: trained(settings, record, heads) for heads in (2, 3, 4)}
     problem = Problem()
@@ -290,7 +291,7 @@ HARMLESS = Claim(
     presets={name: {**chosen, "seeds": max(2, chosen["seeds"]), "init": "default"} for name, chosen in PRESETS.items()},
     pictures={"film.png": "film"},
 )
-def figure_14(settings: Settings, record: Run) -> Outcome:
+def figure_14(settings: Settings, record: Record) -> Outcome:
     """KQ of four heads at six moments; how often a head ends as a dummy depends on the seed."""
     run = trained(settings, record, 4, init=settings["init"])
     found = run.diagnoses

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 
 from headsmith.lab import Problem, flow
-from headsmith.lab.approximate import descend, loss
-from headsmith.lab.exact import concentration, moments
-from headsmith.lab.flow import late_law, printed_law
+from headsmith.lab.theory.approximate import descend, loss
+from headsmith.lab.theory.exact import concentration, moments
+from headsmith.lab.theory.flow import late_law, printed_law
 from headsmith.papers.icl.frame import STILL, Settings, item, settled, trained
 from headsmith.papers.registry import Claim, Outcome, Row
-from headsmith.records import Run
+from headsmith.records import Record
 
 CLOSE = Claim("for omega <= 0.09 and mu <= 2 the two losses differ by less than 0.02", lambda m: m["gap_small"] < 0.02)
 VALLEY = Claim(
@@ -29,7 +29,7 @@ VALLEY = Claim(
     presets=STILL,
     pictures={"landscape.png": "landscape"},
 )
-def figure_6(settings: Settings, record: Run) -> Outcome:
+def figure_6(settings: Settings, record: Record) -> Outcome:
     """The exact and the approximate loss of the pair (omega, -omega), (mu, -mu)."""
     problem = Problem(5, 40, 0.1)
     omega, mu = np.linspace(0.02, 0.4, 24), np.linspace(0.25, 6, 24)
@@ -70,7 +70,7 @@ PINNED = Claim("(1 + d lambda) mu.omega reaches 1 within 4 % and stays", lambda 
 
 
 @item("figure-7", [PINNED], where="Figure 7, (4.3)", presets=STILL, pictures={"pinning.png": "lines"})
-def figure_7(settings: Settings, record: Run) -> Outcome:
+def figure_7(settings: Settings, record: Record) -> Outcome:
     """Gradient descent on the approximate loss, rate 0.01, two heads: the product is pinned early."""
     problem = Problem(5, 40, 0.1)
     start = torch.tensor([0.05, -0.03]), torch.tensor([0.1, -0.05])
@@ -100,7 +100,7 @@ DOES_NOT = Claim("it does not for d/L = 1/8 and fixed omega", lambda m: m["b"][-
 @item(
     "figure-20", [CONCENTRATES, DOES_NOT], where="Figure 20", presets=STILL, pictures={"histograms.png": "histograms"}
 )
-def figure_20(settings: Settings, record: Run) -> Outcome:
+def figure_20(settings: Settings, record: Record) -> Outcome:
     """How far attention is from uniform: histograms of |p|^2 in three regimes."""
     draws, lengths = min(settings["prompts"], 2000), (40, 160, 640)
     panels: dict[str, dict] = {"a: d = 5": {}, "b: d = L/8": {}, "c: d = L/8, ω ~ √(log L / d)": {}}
@@ -135,7 +135,7 @@ SHAPE = Claim(
 
 
 @item("figure-21", [SHAPE], where="Figure 21, appendix A.4", pictures={"phase_plane.png": "phase_plane"})
-def figure_21(settings: Settings, record: Run) -> Outcome:
+def figure_21(settings: Settings, record: Record) -> Outcome:
     """Four trained heads and descent on the approximate loss in the (omega, mu) plane: the same path, other
     clocks.
     """
@@ -271,8 +271,9 @@ CORRECTED = Claim(
     where="Figure 22, appendix B",
     presets=STILL,
     pictures={"flow.png": "lines"},
+    fails=[PRINTED],
 )
-def figure_22(settings: Settings, record: Run) -> Outcome:
+def figure_22(settings: Settings, record: Record) -> Outcome:
     """The two-head gradient flow (B.4) at d = 5."""
     return _flow(5, 0.57, (7.687, 0.5763))
 
@@ -283,7 +284,8 @@ def figure_22(settings: Settings, record: Run) -> Outcome:
     where="Figure 23, appendix B",
     presets=STILL,
     pictures={"flow.png": "lines"},
+    fails=[PRINTED],
 )
-def figure_23(settings: Settings, record: Run) -> Outcome:
+def figure_23(settings: Settings, record: Record) -> Outcome:
     """The two-head gradient flow (B.4) at d = 10."""
     return _flow(10, 0.45, (6.986, 0.4548))

@@ -16,7 +16,7 @@ from numpy.polynomial import chebyshev
 
 from headsmith.papers.ours.functions import BY_FORMULA, CASES, EPS, FEW, Case
 from headsmith.papers.registry import Claim, Measurements, Outcome, Row, experiment
-from headsmith.records import Run, progress
+from headsmith.records import Record, progress
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 from headsmith.views.style import PALETTE, figure, loglog
@@ -167,7 +167,7 @@ def draw(m: Measurements) -> Any:
     where="Thm 3.1",
     pictures={"keys.png": draw},
 )
-def anchors(settings: Mapping[str, Any], record: Run) -> Outcome:
+def anchors(settings: Mapping[str, Any], record: Record) -> Outcome:
     """Plan every function at every eps, and set the four sizes side by side."""
     work = [(formula, eps) for formula in settings["formulas"] for eps in settings["eps"]]
     points, rows = [], []

@@ -15,7 +15,7 @@ import numpy as np
 
 from headsmith.papers.ours.functions import BY_FORMULA, CASES
 from headsmith.papers.registry import Claim, Measurements, Outcome, Row, experiment
-from headsmith.records import Run, progress
+from headsmith.records import Record, progress
 
 UNIT = 2.0**-24
 START = 1e-3
@@ -23,23 +23,24 @@ START = 1e-3
 
 def smallest(formula: str, domain: tuple[float, float], steps: int) -> dict[str, Any]:
     """The smallest eps found by bisection between u max|f| and 1e-3, and the network that meets it."""
-    from headsmith.compiler.program import forge
-    from headsmith.compiler.scalar import Short
-    from headsmith.functions import parse
+    from headsmith.compiler.plan import first_design
+    from headsmith.compiler.request import Request
+    from headsmith.constructions.design import Short
+    from headsmith.targets.formula import Formula
 
-    f = parse(formula)
-    size = float(np.abs(f(np.linspace(*domain, 1001))).max())
+    target = Formula.read(formula, domain)
+    size = float(np.abs(target.formulas[0](np.linspace(*domain, 1001))).max())
     low, high = math.log10(UNIT * size), math.log10(START)
     best: dict[str, Any] = {"eps": None, "size": size}
     exponent = high
     for _ in range(steps + 1):
         try:
-            program = forge(f, domain, 10**exponent, "float32")
+            made = first_design(target, Request.read(target, 10**exponent, domain, "float32", "auto"))
         except Short:
             low = exponent
         else:
-            high = min(exponent, math.log10(program.bound))
-            best |= {"eps": program.bound, "keys": program.keys, "method": program.method}
+            high = min(exponent, math.log10(made.bound))
+            best |= {"eps": made.bound, "keys": made.anchors, "method": made.method}
         exponent = (low + high) / 2
     return best
 
@@ -70,7 +71,7 @@ def self_check() -> bool:
     },
     self_check=self_check,
 )
-def float32(settings: Mapping[str, Any], record: Run) -> Outcome:
+def float32(settings: Mapping[str, Any], record: Record) -> Outcome:
     """Bisect for every function."""
     points, rows = [], []
     for formula in progress(settings["formulas"], "single precision"):

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from headsmith.papers.registry import Claim, Measurements, Outcome, Row, experiment
-from headsmith.records import Run, progress
+from headsmith.records import Record, progress
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
-from headsmith.views import grids
+from headsmith.views import several_variables as draw
 
 PROTOTYPE = {
     "sin(2*x)*cos(y) + x*y": {1e-2: 16, 1e-3: 36, 1e-4: 49, 1e-6: 81},
@@ -58,7 +58,7 @@ def picture(formula: str, eps: float) -> dict[str, Any]:
     z = torch.linspace(-1, 1, 81, dtype=torch.float64)
     truth = parse(formula)(x=z[:, None], y=z[None, :])
     at = (0.35, -0.4)
-    pattern = [axis.weights(np.float64(t)) for axis, t in zip(net.plan.head.axes, at, strict=True)]
+    pattern = [axis.weights(np.float64(t)) for axis, t in zip(net.plan.design.head.axes, at, strict=True)]
     return {
         "formula": formula,
         "interval": (-1.0, 1.0),
@@ -125,9 +125,9 @@ def self_check() -> bool:
     },
     self_check=self_check,
     where="Lemma 3.11 against tensor grids",
-    pictures={"tokens.png": grids.sizes, "head.png": grids.head},
+    pictures={"tokens.png": draw.sizes, "head.png": draw.head},
 )
-def several_variables(settings: Mapping[str, Any], record: Run) -> Outcome:
+def several_variables(settings: Mapping[str, Any], record: Record) -> Outcome:
     wanted = [(f, eps) for f in settings["formulas"] for eps in settings["eps"] if _sensible(f, eps)]
     points = [one(f, eps) for f, eps in progress(wanted, "formulas")]
     rows = [

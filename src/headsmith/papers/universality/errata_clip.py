@@ -8,14 +8,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from headsmith.heads import clip as rules
-from headsmith.heads.gate import gate
+from headsmith.compiler.compiled import Compiled
+from headsmith.constructions import clip as rules
+from headsmith.constructions.gate import gate
 from headsmith.papers.errata import Evidence, erratum
+from headsmith.papers.universality.staircases import printed_rule, repaired_sentinels
 from headsmith.proof.rounding import FORMATS, head_rounding
 from headsmith.proof.statement import Head
-from headsmith.targets.kinds import PromptClip
-from headsmith.targets.mlp import plan_mlp
-from headsmith.targets.prompt_clip import PromptClipNetwork, plan_prompt_clip
+from headsmith.targets import compile
+from headsmith.targets.prompt_clip import PromptClip
 
 PAPER = "softmax-universality"
 
@@ -30,12 +31,12 @@ def _sup(heads: list[Head], low: float, high: float, beyond: float = 1.0) -> flo
     "Thm 3.9, sentinels (E1)",
     printed="the outermost sentinels carry 0",
     repair="they carry a and b; or telescope",
-    where="heads/clip.py",
+    where="constructions/clip.py",
 )
 def zero_sentinels() -> Evidence:
     """[a, b] = [-1, 2]: the printed heads return 0 outside, an error of max(|a|, |b|) for every H."""
     before = min(_sup(rules.sentinels(-1, 2, 6, H, 1e-3), -1, 2) for H in (4, 16))
-    after = _sup(rules.sentinels(-1, 2, 6, 16, 1e-3, repaired=True), -1, 2)
+    after = _sup(repaired_sentinels(-1, 2, 6, 16, 1e-3), -1, 2)
     return before, after, before > 1.99, after < 3 / (4 * 16)
 
 
@@ -44,7 +45,7 @@ def zero_sentinels() -> Evidence:
     "Thm 3.9, size",
     printed="H = 2 (b - a)/(eps (n - 2)) heads",
     repair="telescoping, c = 5.43: 0.064 (b - a)/(eps (n - 1))",
-    where="heads/clip.py",
+    where="constructions/clip.py",
 )
 def too_many_heads() -> Evidence:
     before = rules.sentinel_size(-1, 2, 10, 1e-3)
@@ -57,11 +58,11 @@ def too_many_heads() -> Evidence:
     "Def 3.3, the end b",
     printed="L_k = a + k (b - a)/p, k < p: b is no anchor, error dL",
     repair="both ends are anchors: 0.0615 dL",
-    where="heads/clip.py",
+    where="constructions/clip.py",
 )
 def missing_end() -> Evidence:
     p = 32
-    before, after = _sup([rules.printed_rule(-1, 1, p)], -1, 1) * p / 2, _sup([rules.uniform(-1, 1, p)], -1, 1) * p / 2
+    before, after = _sup([printed_rule(-1, 1, p)], -1, 1) * p / 2, _sup([rules.uniform(-1, 1, p)], -1, 1) * p / 2
     return before, after, before > 0.99, after < 0.066
 
 
@@ -70,7 +71,7 @@ def missing_end() -> Evidence:
     "Thm G.25, -kt (E5)",
     printed="-1 on k t halves the bias, and only the first token's t is read",
     repair="-2, and t_i in the query",
-    where="targets/prompt_clip.py",
+    where="constructions/prompt_keys.py",
 )
 def half_of_t() -> Evidence:
     clip, g = PromptClip(4, 2), torch.Generator().manual_seed(0)
@@ -78,12 +79,12 @@ def half_of_t() -> Evidence:
     t = 2 * torch.rand(200, 4, dtype=torch.float64, generator=g) - 1
     exact = ((x * w[:, None]).sum(-1) + t).clamp(-1, 1)
 
-    def error(net: PromptClipNetwork) -> float:
+    def error(net: Compiled) -> float:
         return float((net(x, w, t) - exact).abs().max())
 
-    printed = [plan_prompt_clip(clip, eps=eps, domain=(-1, 1), method="printed") for eps in (0.5, 0.25)]
-    before = min(error(plan.build()) for plan in printed)
-    after = error(plan_prompt_clip(clip, eps=1e-2, domain=(-1, 1)).build())
+    printed = [compile(clip, eps=eps, domain=(-1, 1), method="printed") for eps in (0.5, 0.25)]
+    before = min(map(error, printed))
+    after = error(compile(clip, eps=1e-2, domain=(-1, 1)))
     return before, after, before > 0.9, after < 1e-2
 
 
@@ -92,7 +93,7 @@ def half_of_t() -> Evidence:
     "(G.66), the gradient (E4)",
     printed="dl/dw_r as a function of w.x and y alone",
     repair="x_r in the value: two gate heads",
-    where="heads/gate.py",
+    where="constructions/gate.py",
 )
 def lost_factor() -> Evidence:
     """Squared loss, d = 3: the best function of (w.x, y) leaves much of the variance; 2/alpha (gate - gate) none."""
@@ -116,7 +117,7 @@ def lost_factor() -> Evidence:
     "Thm 3.4, case ii (B2)",
     printed="needs dL <= M eps_0 / 2, which Cor G.6's own sizes violate",
     repair="a mixture of two neighbours is within dL/2",
-    where="heads/clip.py",
+    where="constructions/clip.py",
 )
 def corollary_sizes() -> Evidence:
     """Cor G.6 has eps_0 = eps/(2 M), dL = eps/2; the proof wants dL <= eps/4. The corollary is true all the same."""
@@ -148,7 +149,7 @@ def softmax_slope() -> Evidence:
     "Thm 3.9, shapes (B8)",
     printed="any n: n - 2 anchors a head",
     repair="n >= 3, else pad; telescoping heads need n >= 2",
-    where="heads/clip.py",
+    where="constructions/clip.py",
 )
 def two_tokens() -> Evidence:
     """With n = 2 tokens a head has no anchor between its sentinels; two telescoping anchors work."""
@@ -162,7 +163,7 @@ def two_tokens() -> Evidence:
     "float32 (N3)",
     printed="scores of size c p^2/4 whose neighbours differ by c",
     repair="telescoping heads only see c (n - 1)^2/4",
-    where="heads/clip.py",
+    where="constructions/clip.py",
 )
 def cancellation() -> Evidence:
     """p = 4096 keys in one head against 64 heads of 65: proved rounding in float32, in units of dL."""
@@ -179,14 +180,12 @@ def cancellation() -> Evidence:
     "sharpness (N4)",
     printed="beta = 2 p^2 ln(p(p-2))/(b-a)^2: slope c/4 where two anchors tie",
     repair="c = 5.43: slope 1.4",
-    where="heads/clip.py",
+    where="constructions/clip.py",
 )
 def steep() -> Evidence:
     """The largest slope of a head that approximates a function of slope 1, p = 200."""
     z = np.linspace(-0.02, 0.02, 4001)
-    slopes = [
-        float(np.diff(h(z)).max() / (z[1] - z[0])) for h in (rules.printed_rule(-1, 1, 200), rules.uniform(-1, 1, 200))
-    ]
+    slopes = [float(np.diff(h(z)).max() / (z[1] - z[0])) for h in (printed_rule(-1, 1, 200), rules.uniform(-1, 1, 200))]
     return slopes[0], slopes[1], slopes[0] > 4, slopes[1] < 1.5
 
 
@@ -195,7 +194,7 @@ def steep() -> Evidence:
     "App I, layer 3 (N5)",
     printed="beta must be kept small against overflow",
     repair="gates saturate: beta = 1e9 is harmless",
-    where="heads/gate.py",
+    where="constructions/gate.py",
 )
 def saturating_gates() -> Evidence:
     """exp(beta s) by itself overflows; softmax over yourself and a null token, its maximum subtracted, does not."""
@@ -212,14 +211,14 @@ def saturating_gates() -> Evidence:
     "App H, any activation",
     printed="ReLU by anchors on a bounded set: O(1/p)",
     repair="gates: SiLU exactly, ReLU at any eps",
-    where="targets/mlp.py",
+    where="targets/perceptron.py",
 )
 def gates_for_units() -> Evidence:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
-    plan = plan_mlp(model, eps=1e-6, domain=(-1, 1))
+    net = compile(model, eps=1e-6, domain=(-1, 1))
     x = torch.rand(200, 3, dtype=torch.float64) * 2 - 1
     with torch.no_grad():
-        after = float((plan.build()(x) - model.double()(x)).abs().max())
+        after = float((net(x) - model.double()(x)).abs().max())
     p = rules.printed_size(0.0, 2.0, 1e-6)
-    return p, after, p > 1e6, after <= plan.bound and plan.anchors == 16
+    return p, after, p > 1e6, after <= net.certificate.bound and net.plan.anchors == 16

@@ -10,10 +10,12 @@ import math
 import numpy as np
 import torch
 
-from headsmith.heads.bumps import Bumps, bump_network
-from headsmith.heads.native import native_network, printed_unit
+from headsmith.constructions.bumps import Bumps, bump_network
+from headsmith.constructions.native import Gates
+from headsmith.constructions.product import FLOOR, Mixture
+from headsmith.network import Network
 from headsmith.papers.errata import Evidence, erratum
-from headsmith.targets.product import FLOOR, mixture, product_network
+from headsmith.targets.relu_network import ReluNetwork
 
 PAPER = "softmax-universality"
 
@@ -40,7 +42,7 @@ def sup_error(g: int, **options: object) -> float:
     "E2 (G.46)-(G.47)",
     printed="ramps s/delta and -s/delta: the bias 1/delta is missing, so the bump is upside down",
     repair="add the bias; ramps that straddle the wall",
-    where="heads/bumps.py",
+    where="constructions/bumps.py",
 )
 def missing_bias() -> Evidence:
     before, after = sup_error(6, ramps="printed", delta=0.2), sup_error(6)
@@ -52,7 +54,7 @@ def missing_bias() -> Evidence:
     "E3 (G.50), (G.57)",
     printed="W_O = 1 sums g^(dn) equal columns, so the output is g^(dn) times too large",
     repair="W_O = 1/g^(dn)",
-    where="heads/bumps.py",
+    where="constructions/bumps.py",
 )
 def summed_columns() -> Evidence:
     before, after = sup_error(6, average=False), sup_error(6)
@@ -64,7 +66,7 @@ def summed_columns() -> Evidence:
     "B7 Lemma 3.11, sup norm",
     printed="bumps end at the walls of cells, where the output averages f along a whole line, however fine the grid",
     repair="straddling ramps: sup error falls like 1/g",
-    where="heads/bumps.py",
+    where="constructions/bumps.py",
 )
 def walls() -> Evidence:
     core = [sup_error(g, ramps="core", delta=0.1, anchors=2) for g in (4, 8)]
@@ -78,7 +80,7 @@ def walls() -> Evidence:
     "B5 Lemma 3.11, volume",
     printed="the shells between cells have volume B^N (1 - (1-delta)^N)",
     repair="(2B)^N (1 - (1-delta)^N)",
-    where="heads/bumps.py",
+    where="constructions/bumps.py",
 )
 def volume() -> Evidence:
     g, delta, n = 4, 0.2, 3
@@ -112,7 +114,7 @@ def lipschitz() -> Evidence:
     "Cor 3.15, softmax axis",
     printed="softmax over the columns of a 1 x g^(dn) matrix: each column has one entry, all weights are 1",
     repair="softmax over the entries of the row",
-    where="targets/bumps.py",
+    where="constructions/bumps.py",
 )
 def axis() -> Evidence:
     bumps = Bumps(2, 1, 6, 0.0, 1.0, 0.25, 60.0, 9, reader="softmax")
@@ -134,7 +136,7 @@ def smoother(z: np.ndarray, low: float, high: float, p: int, c: float) -> np.nda
     "E9 Thm F.2, (G.64)",
     printed="the bound contains |W_K^T W_Q|, at least p log p: it grows with p where it should fall",
     repair="Range is 1-Lipschitz: sum |eta| (e_2 + n e_1), e the errors of the heads",
-    where="heads/anchored.py",
+    where="constructions/anchored.py",
 )
 def stability() -> Evidence:
     rng = np.random.default_rng(1)
@@ -162,7 +164,7 @@ def stability() -> Evidence:
     "E8 Lemma I.1, footnote",
     printed="B = B+ - B-: the logarithm of zero entries, NaN",
     repair="(B+ + c) - (B- + c), c > 0",
-    where="targets/product.py",
+    where="constructions/product.py",
 )
 def log_of_zero() -> Evidence:
     rng = np.random.default_rng(0)
@@ -172,9 +174,33 @@ def log_of_zero() -> Evidence:
     errors = []
     for floor in (0.0, FLOOR):
         with np.errstate(invalid="ignore"):
-            out = product_network(mixture(A, B, floor), torch.float64)(X).mT.numpy()
+            out = Mixture.of(A, B, floor=floor).network(None, "float64")(X).mT.numpy()
         errors.append(float(np.abs(out - truth).max()))
     return f"error {errors[0]}", f"error {errors[1]:.1e}", math.isnan(errors[0]), errors[1] < 1e-13
+
+
+def printed_unit(sums: np.ndarray, signs: np.ndarray, beta: float) -> np.ndarray:
+    """The third layer of softmax-universality Thm I.2 as printed, for one unit: sums (..., n), signs (n,) of +1 and -1.
+
+    Head 1 has C = diag(sign = +1), head 2 C = diag(sign = -1); D is 0 on the diagonal and -1 off it; the null
+    token scores 0.
+    """
+    n = sums.shape[-1]
+    values = np.concatenate([sums, np.zeros((*sums.shape[:-1], 1))], -1)
+    out = np.zeros_like(sums)
+    for sign in (1.0, -1.0):
+        scores = np.zeros((*sums.shape[:-1], n, n + 1))
+        scores[..., :n] = -1.0 + np.eye(n)
+        scores[..., range(n), range(n)] = sums * (signs == sign)
+        weights = np.exp(beta * (scores - scores.max(-1, keepdims=True)))
+        weights /= weights.sum(-1, keepdims=True)
+        out += sign * (weights @ values[..., None])[..., 0]
+    return out
+
+
+def gates(target: ReluNetwork, beta: float) -> Network:
+    """The repaired two layers with gates of this sharpness."""
+    return Gates(beta, *reversed(target.outer.shape)).network(target, "float64")
 
 
 @erratum(
@@ -182,7 +208,7 @@ def log_of_zero() -> Evidence:
     "E6 Thm I.2, layer 3",
     printed="for a unit of the other sign the score ties with the null token at every beta: the unit returns a|S|/2",
     repair="one head a unit, the sign in its value row",
-    where="heads/native.py",
+    where="constructions/native.py",
 )
 def tie() -> Evidence:
     rng = np.random.default_rng(0)
@@ -192,7 +218,7 @@ def tie() -> Evidence:
     halved = float(np.abs(printed - signs * np.abs(sums) / 2).max())
     inner = np.zeros((4, 1, 4, 1))
     inner[range(4), 0, range(4), 0] = 1.0
-    built = native_network(inner, signs[:, None], np.zeros((4, 1)), 1000.0)
+    built = gates(ReluNetwork(inner, signs[:, None]), 1000.0)
     ours = built(torch.from_numpy(sums)[..., None])[..., 0].numpy()
     right = float(np.abs(ours - signs * np.maximum(sums, 0)).max())
     return (
@@ -208,7 +234,7 @@ def tie() -> Evidence:
     "E7 Thm I.2, no bias",
     printed="sum a ReLU(w.x) without bias is positively homogeneous: a constant is out of reach",
     repair="a bias through the token's own head",
-    where="heads/native.py",
+    where="constructions/native.py",
 )
 def homogeneous() -> Evidence:
     rng = np.random.default_rng(0)
@@ -216,6 +242,6 @@ def homogeneous() -> Evidence:
     units = np.maximum(np.einsum("kd,bd->bk", rng.normal(size=(200, 2)), X[:, 0]), 0)
     best, *_ = np.linalg.lstsq(units, np.ones(len(X)), rcond=None)
     before = float(np.abs(units @ best - 1).max())
-    built = native_network(np.zeros((1, 1, 1, 2)), np.ones((1, 1)), np.ones((1, 1)), 1000.0)
+    built = gates(ReluNetwork(np.zeros((1, 1, 1, 2)), np.ones((1, 1)), np.ones((1, 1))), 1000.0)
     after = float(np.abs(built(torch.from_numpy(X)).numpy() - 1).max())
     return f"error {before:.2f} for f = 1, 200 units", f"error {after:.0e}, 1 unit", before > 1 / 3, after < 1e-12

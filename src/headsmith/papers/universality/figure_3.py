@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headsmith.heads.clip import smoother
+from headsmith.constructions.clip import smoother
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
 from headsmith.papers.universality.trained import split, train
-from headsmith.records import Run
+from headsmith.records import Record
 from headsmith.views.universality import heatmaps
 
 PAPER = "softmax-universality"
@@ -35,7 +35,7 @@ PRESETS = {
 }
 
 
-class Anchored(nn.Module):
+class AnchoredAttention(nn.Module):
     """softmax(beta keys . queries) values, one key channel and one value channel fixed to the anchors."""
 
     keys: Tensor
@@ -103,7 +103,7 @@ CLAIMS = (
 
 def self_check() -> bool:
     with tempfile.TemporaryDirectory() as folder:
-        outcome = figure_3.run({"epochs": 1, "samples": 40}, Run(folder, {"kind": "figure-3"}))
+        outcome = figure_3.run({"epochs": 1, "samples": 40}, Record(folder, {"kind": "figure-3"}))
         return all(claim.verdict(outcome.measurements) == "holds" for claim in CLAIMS[:3])
 
 
@@ -116,7 +116,7 @@ def self_check() -> bool:
     where="Figure 3",
     pictures={"figure-3.png": heatmaps},
 )
-def figure_3(settings: Mapping[str, Any], record: Run) -> Outcome:
+def figure_3(settings: Mapping[str, Any], record: Record) -> Outcome:
     """Attention of the constructed head and of the trained model on the same held-out tokens."""
     found: dict[str, list[dict[str, Any]]] = {"constructed": [], "trained": []}
     rows, least = [], 1.0
@@ -124,7 +124,7 @@ def figure_3(settings: Mapping[str, Any], record: Run) -> Outcome:
         x, y, z = data(width, settings["samples"])
         held = split(x, y)
         torch.manual_seed(SEED)
-        model = Anchored(width)
+        model = AnchoredAttention(width)
         score = train(model, held, settings["epochs"] * len(held[0]) // 32 + 1, SEED, record, f"width-{width}")
         test = z[len(held[0]) :].double().numpy()
         built = np.stack([constructed(width, row) for row in test])

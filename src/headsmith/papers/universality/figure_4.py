@@ -28,8 +28,8 @@ from headsmith.papers.universality.trained import (
     slope,
     target,
 )
-from headsmith.records import Run
-from headsmith.targets.mlp import plan_mlp
+from headsmith.records import Record
+from headsmith.targets import compile
 from headsmith.views.universality import sequence
 
 PAPER = "softmax-universality"
@@ -57,7 +57,7 @@ def references(tokens: int, samples: int) -> dict[str, float]:
     """Held-out errors of everything that is not trained."""
     held = sequences(tokens, samples)
     flat = tuple(v.flatten(1) for v in held)
-    net = plan_mlp(target(tokens), eps=1e-6, domain=(0, 1)).build()
+    net = compile(target(tokens), eps=1e-6, domain=(0, 1))
     first, _, last = exact = target(tokens).double()
     x = flat[2][:1000].double()
     with torch.no_grad():
@@ -85,7 +85,7 @@ CLAIMS = (
 def self_check() -> bool:
     with tempfile.TemporaryDirectory() as folder:
         toy = {"steps": 1, "samples": 500, "seeds": 1, "p": [10, 20], "heads": [1, 2]}
-        outcome = figure_4.run(toy, Run(folder, {"kind": "figure-4"}))
+        outcome = figure_4.run(toy, Record(folder, {"kind": "figure-4"}))
         return CLAIMS[3].verdict(outcome.measurements) == "holds"
 
 
@@ -98,7 +98,7 @@ def self_check() -> bool:
     where="Figure 4",
     pictures={"figure-4.png": sequence},
 )
-def figure_4(settings: Mapping[str, Any], record: Run) -> Outcome:
+def figure_4(settings: Mapping[str, Any], record: Record) -> Outcome:
     """Left p with 10 tokens and 2 heads, right H with 20 tokens; every reference on the same held-out fifth."""
     steps, samples = settings["steps"], settings["samples"]
 

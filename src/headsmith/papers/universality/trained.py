@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headsmith.lab.training import fit
-from headsmith.records import Run
+from headsmith.lab.train.training import fit
+from headsmith.records import Record
 
 BATCH = 32
 
@@ -93,7 +93,7 @@ def sequences(tokens: int, samples: int) -> tuple[Tensor, ...]:
         return split(x, target(tokens)(x.flatten(1)).reshape_as(x))
 
 
-def single_score(p: int, width: float, heads: int, seed: int, steps: int, record: Run | None = None) -> float:
+def single_score(p: int, width: float, heads: int, seed: int, steps: int, record: Record | None = None) -> float:
     """One run of Figure 2."""
     torch.manual_seed(seed)
     name = f"p{p}-w{width}-h{heads}-{seed}"
@@ -101,7 +101,7 @@ def single_score(p: int, width: float, heads: int, seed: int, steps: int, record
 
 
 def double_score(
-    tokens: int, p: int, heads: int, seed: int, steps: int, samples: int, record: Run | None = None
+    tokens: int, p: int, heads: int, seed: int, steps: int, samples: int, record: Record | None = None
 ) -> float:
     """One run of Figure 4; 16 channels for 10 tokens, 32 for 20."""
     torch.manual_seed(seed)
@@ -109,7 +109,7 @@ def double_score(
     return train(model, sequences(tokens, samples), steps, seed, record, f"n{tokens}-p{p}-h{heads}-{seed}")
 
 
-def train(model: nn.Module, data: tuple[Tensor, ...], steps: int, seed: int, record: Run | None, name: str) -> float:
+def train(model: nn.Module, data: tuple[Tensor, ...], steps: int, seed: int, record: Record | None, name: str) -> float:
     """Mean squared error on the held-out fifth after `steps` batches, on a GPU if there is one.
 
     On the CPU an interrupted run continues from its checkpoint; on a GPU, where it is short, it starts again.

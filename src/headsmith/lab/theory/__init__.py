@@ -1,0 +1,1 @@
+"""What can be known without training: losses in closed form, exact risks, the flow of the gradient."""

@@ -1,0 +1,32 @@
+"""Programs for the machines, written as prompts: hs.prompt.ols(X, y), hs.prompt.head(W_K, W_Q, W_V) and others."""
+
+from headsmith.machines.prompts.heads import (
+    head,
+    kernel_regression,
+    linear,
+    mean,
+    mlp,
+    nearest_neighbour,
+    samples,
+)
+from headsmith.machines.prompts.regression import elastic_net, huber, lasso, logistic, ols, ridge
+
+__all__ = [
+    "elastic_net",
+    "head",
+    "huber",
+    "kernel_regression",
+    "lasso",
+    "linear",
+    "logistic",
+    "mean",
+    "mlp",
+    "nearest_neighbour",
+    "ols",
+    "ridge",
+    "samples",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,253 @@
+"""Programs for the attention machine: weights as prompts.
+
+    head(W_K, W_Q, W_V)      any attention head          V softmax(scale K^T Q), K = W_K X + b_K, ...
+    linear(Theta)            any linear layer            f(Theta x + b), f an activation that the machine holds
+    mlp(torch_mlp)           a chain of those
+    mean(), kernel_regression(tau), nearest_neighbour()   textbook estimators that are attention heads
+
+The last three run on tokens made by `samples(x, y, query)`: (x, |x|^2, y, is_data, is_query). A query token q
+scores a data token i with -tau |x_i - x_q|^2 (up to a constant that all data tokens share), and other query
+tokens with -big. (algorithm-emulation Sec 4.3 and Cor 4.2.1.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headsmith.refusal import Refusal
+
+Biases = tuple[Any, Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class HeadProgram:
+    """An attention head, its scale folded into the queries: three matrices (head_dim, features), three biases."""
+
+    name: str
+    weights: tuple[Tensor, Tensor, Tensor]
+    biases: tuple[Tensor, Tensor, Tensor]
+    activation: str = "identity"
+
+    @property
+    def features(self) -> int:
+        """Features of the tokens it reads."""
+        return self.weights[0].shape[-1]
+
+    @property
+    def head_dim(self) -> int:
+        """Rows of K, Q and V."""
+        return self.weights[0].shape[-2]
+
+    def on(self, x: Tensor, rows: int = 0) -> HeadProgram:
+        """The program for these tokens, on a machine whose heads have this many rows."""
+        return self
+
+    def reference(self, x: Tensor) -> Tensor:
+        """What the head computes, by plain attention in the dtype of its weights: (..., tokens, head_dim)."""
+        x = x.to(self.weights[0].dtype)
+        k, q, v = (x @ w.mT + b.unsqueeze(-2) for w, b in zip(self.weights, self.biases, strict=True))
+        return torch.softmax(q @ k.mT, -1) @ v
+
+
+@dataclass(frozen=True, eq=False)
+class SampleProgram:
+    """An estimator on tokens of `samples`; its head depends on how many inputs they have and how far apart they lie."""
+
+    name: str
+    tau: float
+
+    def on(self, x: Tensor, rows: int = 0) -> HeadProgram:
+        flags = x[..., -2:]
+        if x.shape[-1] < 5 or bool(((flags != 0) & (flags != 1)).any() | (flags.sum(-1) != 1).any()):
+            raise Refusal(
+                f"{self.name} runs on tokens made by hs.prompt.samples(x, y, query), which have 5 features or more, "
+                "the last two (is_data, is_query)"
+            )
+        return _smoother(x.double(), self.tau, rows)
+
+    def reference(self, x: Tensor) -> Tensor:
+        return self.on(x).reference(x)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProgram:
+    """f(Theta x + bias), token by token."""
+
+    name: str
+    weight: Tensor
+    bias: Tensor
+    activation: str = "identity"
+
+    def reference(self, x: Tensor) -> Tensor:
+        z = x.to(self.weight.dtype) @ self.weight.mT + self.bias
+        return {"identity": lambda t: t, **FUNCTIONS}[self.activation](z)
+
+
+@dataclass(frozen=True, eq=False)
+class ChainProgram:
+    """Linear programs one after another: an MLP."""
+
+    name: str
+    stages: tuple[LinearProgram, ...]
+
+    def reference(self, x: Tensor) -> Tensor:
+        for stage in self.stages:
+            x = stage.reference(x)
+        return x
+
+
+Program = HeadProgram | SampleProgram | LinearProgram | ChainProgram
+
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "silu": nn.functional.silu,
+    "relu": torch.relu,
+    "gelu": nn.functional.gelu,
+}
+MODULES: dict[type[nn.Module], str] = {nn.Tanh: "tanh", nn.SiLU: "silu", nn.ReLU: "relu", nn.GELU: "gelu"}
+
+
+def head(W_K: Any, W_Q: Any, W_V: Any, scale: float = 1.0, biases: Biases | None = None) -> HeadProgram:
+    """V softmax(scale K^T Q): W_* are (head_dim, features), biases = (b_K, b_Q, b_V); leading axes batch heads.
+
+    >>> head([[1.0]], [[2.0]], [[3.0]]).reference(torch.tensor([[1.0]]))
+    tensor([[3.]], dtype=torch.float64)
+    """
+    k, q, v = (_matrix(w, name) for w, name in ((W_K, "W_K"), (W_Q, "W_Q"), (W_V, "W_V")))
+    if not k.shape == q.shape == v.shape:
+        shapes = ", ".join(str(tuple(w.shape)) for w in (k, q, v))
+        raise Refusal(
+            f"W_K, W_Q and W_V must have one shape (head_dim, features), not {shapes}; pad the smaller ones with zeros"
+        )
+    if not (isinstance(scale, int | float) and math.isfinite(scale)):
+        raise Refusal(f"the scale of a head must be a finite number, not {scale!r}")
+    given = (None, None, None) if biases is None else biases
+    if not (isinstance(given, tuple | list) and len(given) == 3):
+        raise Refusal("the biases of a head are three, (b_K, b_Q, b_V); None stands for zeros")
+    b_k, b_q, b_v = (_bias(b, w, f"b_{n}") for b, w, n in zip(given, (k, q, v), "KQV", strict=True))
+    return HeadProgram("head", (k, q * scale, v), (b_k, b_q * scale, b_v))
+
+
+def linear(Theta: Any, bias: Any = None, activation: str = "identity") -> LinearProgram:
+    """f(Theta x + bias) for every token x; Theta (rows, features).
+
+    >>> linear([[1.0, 2.0]]).reference(torch.tensor([[1.0, 1.0]]))
+    tensor([[3.]], dtype=torch.float64)
+    """
+    if activation not in {"identity", *FUNCTIONS}:
+        raise Refusal(f"the machine holds no {activation!r}; it holds identity, {', '.join(FUNCTIONS)}")
+    weight = _matrix(Theta, "Theta")
+    if weight.dim() != 2:
+        raise Refusal(f"Theta must have shape (rows, features), not {tuple(weight.shape)}")
+    return LinearProgram("linear", weight, _bias(bias, weight, "the bias"), activation)
+
+
+def mlp(module: nn.Module) -> ChainProgram:
+    """A torch MLP, nn.Sequential of Linear and Tanh, SiLU, ReLU or GELU, as a chain of prompts."""
+    parts = list(module) if isinstance(module, nn.Sequential) else [module]
+    stages: list[LinearProgram] = []
+    for part in parts:
+        if isinstance(part, nn.Linear):
+            stages.append(linear(part.weight.detach(), None if part.bias is None else part.bias.detach()))
+        elif type(part) in MODULES and stages and stages[-1].activation == "identity":
+            if isinstance(part, nn.GELU) and part.approximate != "none":
+                raise Refusal("the machine holds GELU in its exact form; use nn.GELU()")
+            last = stages[-1]
+            stages[-1] = LinearProgram(last.name, last.weight, last.bias, MODULES[type(part)])
+        elif not isinstance(part, nn.Identity):
+            raise Refusal(
+                "an MLP in the prompt is made of Linear, each followed by Tanh, SiLU, ReLU, GELU or nothing; "
+                f"{part} is none of these"
+            )
+    if not stages:
+        raise Refusal("an MLP in the prompt needs at least one Linear")
+    return ChainProgram("mlp", tuple(stages))
+
+
+def samples(x: Any, y: Any, query: Any) -> Tensor:
+    """Tokens (x, |x|^2, y, is_data, is_query): the data, x (n, inputs), then where to predict, query (m, inputs)."""
+    x, y, query = (_numbers(v, name) for v, name in ((x, "x"), (y, "y"), (query, "query")))
+    if x.dim() != 2 or query.dim() != 2 or y.shape != x.shape[:1] or query.shape[1] != x.shape[1]:
+        raise Refusal("samples needs x (n, inputs), y (n,) and query (m, inputs)")
+    data = torch.cat(
+        [x, x.square().sum(-1, keepdim=True), y[:, None], torch.ones(len(x), 1), torch.zeros(len(x), 1)], -1
+    )
+    asked = torch.zeros(len(query), data.shape[1], dtype=torch.float64)
+    asked[:, : x.shape[1]], asked[:, x.shape[1]], asked[:, -1] = query, query.square().sum(-1), 1.0
+    return torch.cat([data, asked])
+
+
+def kernel_regression(tau: float) -> SampleProgram:
+    """sum_i y_i exp(-tau |x_i - x_q|^2) / sum_i exp(-tau |x_i - x_q|^2), the Nadaraya-Watson estimator."""
+    if not (isinstance(tau, int | float) and 0 <= tau < math.inf):
+        raise Refusal(f"tau must be a number that is not negative, not {tau!r}")
+    return SampleProgram(f"kernel regression, tau = {tau:g}", float(tau))
+
+
+def nearest_neighbour(tau: float = 300.0) -> SampleProgram:
+    """The label of the nearest sample: kernel regression so sharp that one sample takes all."""
+    return SampleProgram("nearest neighbour", kernel_regression(tau).tau)
+
+
+def mean() -> SampleProgram:
+    """The mean of the labels: tau = 0."""
+    return SampleProgram("mean", 0.0)
+
+
+def _smoother(tokens: Tensor, tau: float, rows: int) -> HeadProgram:
+    """K = (2 tau x, -tau |x|^2, -big is_query), Q = (x, is_query, is_query), V = y in its first row.
+
+    Each product is split evenly between K and Q, and big over all the rows that are left: small entries, small domain.
+    """
+    inputs = tokens.shape[-1] - 4
+    square, label, asked = inputs, inputs + 1, inputs + 3
+    spare = max(1, rows - inputs - 1)
+    most = float(tokens[..., :inputs].square().sum(-1).max())
+    k, q, v = (torch.zeros(inputs + 1 + spare, tokens.shape[-1], dtype=torch.float64) for _ in range(3))
+    k[:inputs, :inputs] = q[:inputs, :inputs] = math.sqrt(2 * tau) * torch.eye(inputs)
+    q[inputs, asked] = math.sqrt(tau * max(most, 1e-300))
+    k[inputs, square] = -tau / max(float(q[inputs, asked]), 1e-300)
+    q[inputs + 1 :, asked] = math.sqrt((tau * _gap(tokens, inputs) + 40.0) / spare)
+    k[inputs + 1 :, asked] = -q[inputs + 1 :, asked]
+    v[0, label] = 1.0
+    return head(k, q, v)
+
+
+def _gap(tokens: Tensor, inputs: int) -> float:
+    """The largest squared distance of a query from its nearest sample: other queries must score less than that one."""
+    x, data, asked = tokens[..., :inputs], tokens[..., -2] == 1, tokens[..., -1] == 1
+    far = torch.cdist(x, x).square().masked_fill(~data.unsqueeze(-2), math.inf).amin(-1)
+    return float(far[asked & far.isfinite()].amax()) if bool((asked & far.isfinite()).any()) else 0.0
+
+
+def _matrix(value: Any, name: str) -> Tensor:
+    matrix = _numbers(value, name)
+    if matrix.dim() < 2 or not bool(torch.isfinite(matrix).all()):
+        raise Refusal(f"{name} must be a matrix of finite numbers (head_dim, features)")
+    return matrix
+
+
+def _numbers(value: Any, name: str) -> Tensor:
+    try:
+        given = torch.as_tensor(
+            value, dtype=None if hasattr(value, "dtype") else torch.float64
+        )  # no float32 on the way
+        if given.is_complex():  # a cast would drop the imaginary parts
+            raise TypeError
+        return given.detach().to(torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise Refusal(f"{name} must hold numbers only") from None
+
+
+def _bias(value: Any, matrix: Tensor, name: str) -> Tensor:
+    rows = matrix.shape[:-1]
+    bias = torch.zeros(rows, dtype=torch.float64) if value is None else _numbers(value, name)
+    if bias.shape != rows or not bool(torch.isfinite(bias).all()):
+        raise Refusal(f"{name} must be {tuple(rows)} finite numbers, one a row")
+    return bias
