@@ -10,8 +10,8 @@ import headsmith
 
 PACKAGE = Path(headsmith.__file__).parent
 ORDER = (
-    "refusal", "records", "functions", "reference", "network", "proof", "heads", "compiler", "targets",
-    "machines", "lab", "views", "papers", "cli",
+    "refusal", "records", "functions", "reference", "network", "proof", "search", "constructions", "compiler",
+    "targets", "machines", "lab", "views", "papers", "cli",
 )  # fmt: skip
 LIGHT = ("records", "network", "lab")
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -138,3 +138,32 @@ def test_the_rules_see_a_fault(tmp_path, monkeypatch):
     (tmp_path / "cli").mkdir()
     (tmp_path / "cli" / "__init__.py").write_text("import rich\n")
     assert needs(bad) == {("records/bad.py", "scipy"), ("cli/__init__.py", "rich")}
+
+
+MIRRORED = ("records", "functions", "network", "reference", "search", "lab", "views", "papers", "cli")
+"""Rooms whose every file has its tests; of the whole package it is nine files in ten."""
+SHARE = 0.9
+
+
+def unmirrored(paths: list[Path], tests: Path) -> list[str]:
+    """Modules without a test file of their name in the same place."""
+    twins = {path: tests / path.relative_to(PACKAGE).parent / f"test_{path.name}" for path in paths}
+    return [name(path) for path, twin in twins.items() if path.name != "__init__.py" and not twin.exists()]
+
+
+@pytest.mark.parametrize("room", MIRRORED)
+def test_a_finished_room_is_mirrored_file_by_file(room):
+    assert unmirrored([path for path in MODULES if folder(path) == room], Path(__file__).parent) == []
+
+
+def test_the_test_tree_mirrors_the_package():
+    paths = [path for path in MODULES if path.name != "__init__.py"]
+    missing = unmirrored(paths, Path(__file__).parent)
+    assert len(missing) <= (1 - SHARE) * len(paths), missing
+
+
+def test_a_missing_mirror_is_seen(tmp_path):
+    (tmp_path / "reference").mkdir()
+    (tmp_path / "reference" / "test_risks.py").touch()
+    paths = [PACKAGE / "reference" / f"{file}.py" for file in ("__init__", "risks", "solvers")]
+    assert unmirrored(paths, tmp_path) == ["reference/solvers.py"]

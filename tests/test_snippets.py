@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXCERPT = re.compile(r"<!-- from (?P<file>\S+) -->\n```py\n(?P<body>.*?)```", re.S)
 FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>python|console)[^\n]*\n(?P<body>.*?)^ *```", re.M | re.S)
 SECONDS = re.compile(r"\b\d+(?:\.\d+)?(?:e-?\d+)?(?= ?(?:s|ms|seconds)\b)")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -130,3 +131,11 @@ def test_a_page_of_right_examples_passes(tmp_path, monkeypatch):
 def test_a_page_with_a_wrong_example_fails(text):
     with pytest.raises((AssertionError, ZeroDivisionError)):
         run_page(text, "bad.md")
+
+
+def test_excerpts_are_lines_of_the_files_they_name():
+    found = EXCERPT.findall((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    assert found
+    for file, body in found:
+        lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+        assert not [line for line in body.splitlines() if line not in lines], file

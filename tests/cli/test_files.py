@@ -139,11 +139,24 @@ def test_show_prints_the_plan_or_draws_a_picture(files, capsys, tmp_path):
 def test_explain_names_the_keys_and_their_shares(files, capsys):
     assert main(["explain", files["abs"], "-0.25"]) == 0
     shown = capsys.readouterr().out
-    assert "itself" in shown and "abs(t) at x = -0.25: 0.25" in shown
+    assert "itself" in shown and "abs(t) at t = -0.25: 0.25" in shown
 
 
-def test_a_function_given_as_code_runs_but_cannot_be_explained(files, capsys):
+def test_a_function_given_as_code_is_explained_without_an_error(files, capsys):
     assert main(["run", files["code"], "0.5"]) == 0
     assert "conditional: within" in capsys.readouterr().out
-    assert main(["explain", files["code"], "0.5"]) == 1
-    assert "given as code" in capsys.readouterr().err
+    assert main(["explain", files["code"], "0.5"]) == 0
+    assert "key" in (shown := capsys.readouterr().out) and "off by" not in shown
+
+
+def test_machines_are_certified_and_shown_or_refused_in_a_sentence(tmp_path, capsys):
+    from headsmith.machines import Neurons
+
+    path = str(Neurons("tanh(x)", features=2, neurons=1, domain=2.0, eps=1e-6).save(tmp_path / "neurons.safetensors"))
+    assert main(["certify", path]) == 0
+    assert "f = tanh(x), for up to 1 float64 neurons" in capsys.readouterr().out
+    assert main(["show", path]) == 0
+    assert "Neurons: 1 x tanh(x) of 2 features" in capsys.readouterr().out
+    for command in (["run", path, "0.5"], ["explain", path, "0.5"], ["show", path, "--out", str(tmp_path / "a.png")]):
+        assert main(command) == 1
+        assert "machine" in (said := capsys.readouterr().err) and "Traceback" not in said

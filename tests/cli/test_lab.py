@@ -7,7 +7,7 @@ import typer
 
 from headsmith.cli import execute
 from headsmith.cli.lab import register
-from headsmith.lab.presets import PRESETS
+from headsmith.lab.train.presets import PRESETS
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import headsmith as hs
-from headsmith.compiler.compiled import fingerprint
+from headsmith.network import fingerprint
 from headsmith.refusal import Refusal
 
 
@@ -127,6 +127,9 @@ def spoil_config(net):
         lambda n: n.to(torch.float32),
         lambda n: n.half(),
         lambda n: n.float(),
+        lambda n: n.network.register_forward_hook(lambda *args: None),
+        lambda n: n.network.layers["read"].register_forward_pre_hook(lambda *args: None),
+        lambda n: setattr(n.network, "forward", torch.zeros_like),
     ],
 )
 def test_any_change_makes_the_certificate_stale(net, spoil):
@@ -136,6 +139,23 @@ def test_any_change_makes_the_certificate_stale(net, spoil):
         _ = net.certificate
     with pytest.raises(hs.StaleCertificate):
         net.save("/nonexistent/never-written.safetensors")
+
+
+def test_what_is_proved_of_changed_weights(net):
+    assert net.reprove() == net.certificate
+    with torch.no_grad():
+        steepness = net.network.get_parameter("layers.level1.key.coefficient")
+        steepness.view(-1)[steepness.abs().argmax()] *= 0.5
+    assert net.reprove().bound > net.plan.bound
+    net.network.layers["level1"].scale = 2.0
+    with pytest.raises(Refusal, match="not one of scalar softmax heads"):
+        net.reprove()
+
+
+def test_a_patched_network_is_not_certified(net):
+    with net.network.hooks({"blocks.0.hook_resid_post": torch.zeros_like}), pytest.raises(hs.StaleCertificate):
+        _ = net.certificate
+    assert net.certificate.kind == "proved"
 
 
 def test_undoing_the_change_heals_it(net):
@@ -173,7 +193,7 @@ def test_saved_and_loaded_is_the_same_network(forged, tmp_path, request_):
     again = hs.load(net.save(tmp_path / "f.safetensors"))
     x = torch.linspace(*net.certificate.domain, 1001, dtype=net.dtype).clamp(*net.certificate.domain)
     assert torch.equal(net(x), again(x))
-    assert again.certificate.record() == net.certificate.record()
+    assert again.certificate == net.certificate
     assert (again.plan.anchors, again.plan.heads, again.plan.method) == (
         net.plan.anchors,
         net.plan.heads,
@@ -192,3 +212,46 @@ def test_flipped_bytes_are_noticed(forged, tmp_path):
         with pytest.raises(Refusal):
             hs.load(path)
         data[place] ^= 1
+
+
+def _hooked(module):
+    """A context in which torch calls a hook after every module."""
+    return torch.nn.modules.module.register_module_forward_hook(lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda net: net.register_forward_hook(lambda module, inputs, out: out + 1),
+        lambda net: net.register_forward_pre_hook(lambda module, inputs: inputs),
+        lambda net: setattr(net, "decode", lambda tokens: tokens[..., 0, 0] + 1),
+        lambda net: setattr(net, "forward", lambda x: x),
+        lambda net: setattr(net.network.layers[list(net.network.layers)[1]], "__class__", _idle(net)),
+        _hooked,
+    ],
+)
+def test_what_runs_beside_the_classes_voids_the_certificate(spoil):
+    net = hs.compile("sin(3*x)", domain=(-2, 2), eps=1e-2)
+    assert net.valid
+    handle = spoil(net)
+    assert "void" in repr(net)
+    if handle is not None:
+        handle.remove()
+        assert net.valid
+
+
+def _idle(net):
+    """A class like that of the second layer, which does nothing."""
+    kind = type(net.network.layers[list(net.network.layers)[1]])
+    return type(kind.__name__, (kind,), {"forward": lambda self, x, padding=None, tap=None: x})
+
+
+def test_what_was_proved_cannot_be_exchanged():
+    net = hs.compile("sin(3*x)", domain=(-2, 2), eps=1e-2)
+    with pytest.raises(AttributeError):
+        net.plan = hs.plan("cos(x)", domain=(-2, 2), eps=1e-2)
+    with pytest.raises(TypeError):
+        net.certificate.domain.sets["x"] = (-50.0, 50.0)
+    with pytest.raises(ValueError, match="read-only"):
+        net.plan.design.programs[0][0].heads[0].values[0] = 0.0
+    assert copy.deepcopy(net).certificate.domain == net.certificate.domain

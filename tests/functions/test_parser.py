@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from headsmith.functions import Expression, parse
@@ -92,13 +90,11 @@ def test_the_value_of_a_tower_of_powers():
     ],
 )
 def test_anything_else_is_refused_in_one_sentence(text, hint):
-    start = time.process_time()
     with pytest.raises(Refusal) as refusal:
         parse(text)
     said = str(refusal.value)
     assert hint in said
     assert "\n" not in said and len(said) < 300
-    assert time.process_time() - start < 0.5
 
 
 def test_a_refusal_points_at_the_place():

@@ -8,14 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from headsmith import Refusal, StaleCertificate
+from headsmith import Refusal
 from headsmith.machines.attention import Attention
-from headsmith.machines.bending import ACTIVATIONS, activation_error
-from headsmith.machines.bounds import a_posteriori, a_priori
-from headsmith.machines.identity import lattice, smooth, two_key
-from headsmith.machines.layouts import FAULTS, EveryToken, Rows
-from headsmith.machines.programs.heads import (
-    HeadProgram,
+from headsmith.machines.prompts.heads import (
     head,
     kernel_regression,
     linear,
@@ -24,8 +19,8 @@ from headsmith.machines.programs.heads import (
     nearest_neighbour,
     samples,
 )  # fmt: skip
-from headsmith.machines.reading import Reading
-from headsmith.proof.rounding import FORMATS
+
+from .data import filled, random
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +31,6 @@ def vm():
 @pytest.fixture(scope="module")
 def wide():
     return Attention(features=16, head_dim=16, tokens=16, domain=16.0, eps=1e-7)
-
-
-def random(*shape, seed):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-def filled(seed, domain=2.0, tokens=12, features=4, rows=4, spread=1.0):
-    """A random head whose K, Q, V reach the end of the domain, and its tokens."""
-    x = random(tokens, features, seed=seed) * spread
-    weights = [random(rows, features, seed=seed + 1000 * k) for k in (1, 2, 3)]
-    return head(*(w * (0.999 * domain / (x @ w.T).abs().max()) for w in weights)), x
 
 
 def test_the_floor_twelve_heads_and_few_keys(vm):
@@ -114,47 +98,6 @@ def test_permuted_tokens_give_permuted_outputs(vm):
     assert torch.allclose(vm(program, x[order]).value, vm(program, x).value[order], atol=1e-13)
 
 
-def test_the_structured_layer_is_the_textbook_one(vm):
-    program, x = filled(5, tokens=4)
-    prompt = vm.encode(program, x)
-    layer = vm.network.layers["read"]
-    dense = prompt
-    for part in layer.dense(prompt.shape[-2]):
-        dense = part(dense)
-    grouped = Reading(
-        layer.slopes, layer.offsets, layer.anchors, rows=layer.rows, features=4, carried=layer.carried, grouped=True
-    )
-    assert torch.allclose(dense, layer(prompt), atol=1e-12)
-    assert torch.allclose(grouped(prompt), layer(prompt), atol=1e-12)
-    assert sum(p.numel() for p in layer.parameters()) == 3 * layer.keys
-
-
-@pytest.mark.parametrize("name", ACTIVATIONS)
-def test_the_whole_machine_is_textbook_attention(name):
-    machine = Attention(features=2, head_dim=2, tokens=3, domain=4.0, eps=1e-3)
-    program, x = filled(1, domain=3.9, tokens=3, features=2, rows=2)
-    prompt = machine.encode(HeadProgram(name, program.weights, program.biases, name), x)
-    assert torch.allclose(machine.network.dense()(prompt), machine.network(prompt), atol=1e-12)
-
-
-def test_any_change_of_the_weights_changes_the_hash():
-    machine = Attention(features=2, head_dim=2, tokens=4, domain=1.0, eps=1e-2)
-    other = Attention(features=2, head_dim=2, tokens=4, domain=1.0, eps=1e-3)
-    same = Attention(features=2, head_dim=2, tokens=4, domain=1.0, eps=1e-2)
-    assert machine.weight_hash == same.weight_hash != other.weight_hash
-
-
-def test_a_changed_weight_makes_certificates_stale():
-    machine = Attention(features=2, head_dim=2, tokens=4, domain=1.0, eps=1e-2)
-    before = machine.weight_hash
-    machine.network.layers["read"].anchors.data[0] += 1e-12
-    assert machine.weight_hash != before
-    with pytest.raises(StaleCertificate):
-        machine(head(torch.eye(2), torch.eye(2), torch.eye(2)), torch.zeros(2, 2))
-    with pytest.raises(StaleCertificate):
-        _ = machine.certificate
-
-
 def test_refusals_name_what_does_not_fit(vm):
     program, x = filled(1)
     with pytest.raises(Refusal, match=r"K\[\d\] of token \d+ has size .* domain=4.04 or more"):
@@ -165,8 +108,6 @@ def test_refusals_name_what_does_not_fit(vm):
         vm(program, x * math.nan)
     with pytest.raises(Refusal, match=r"comes from hs\.prompt"):
         vm(torch.eye(4), x)
-    with pytest.raises(Refusal, match="one shape"):
-        head(torch.eye(2), torch.eye(3), torch.eye(2))
     with pytest.raises(Refusal, match="positive whole number"):
         Attention(features=0, head_dim=4, tokens=12, domain=2.0, eps=1e-3)
 
@@ -192,17 +133,6 @@ def test_other_tables_on_request(method, eps, keys):
         Attention(features=2, head_dim=2, tokens=4, domain=0.5, eps=1e-13, method=method)
 
 
-def test_explain_shows_room_and_attention(vm):
-    program, x = filled(2)
-    shown = vm.explain(program, x, query=3)
-    assert len(shown.entries) == 12 and all(0 <= room <= 1 for *_, room in shown.entries)
-    value = {name: value for name, value, *_ in shown.entries}
-    assert value["K[0]"] == pytest.approx(float((x @ program.weights[0].T)[3, 0]), abs=1e-4)
-    assert sum(w for _, w in shown.attended) + shown.leak == pytest.approx(1.0)
-    with pytest.raises(Refusal, match=r"0\.\.11"):
-        vm.explain(program, x, query=12)
-
-
 def test_a_library_shares_one_machine():
     library = [head(random(r, 3, seed=r), random(r, 3, seed=r + 1), random(r, 3, seed=r + 2)) for r in (1, 2, 3)]
     machine = Attention.for_library(library, tokens=6, inputs=1.0, eps=1e-4)
@@ -226,23 +156,9 @@ def test_mlps_in_the_prompt(wide, act):
     assert wide.weight_hash == wide(linear(torch.eye(4)), x).certificate.weights
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_are_proved_and_keep_their_bound(wide, name):
-    z = torch.cat([torch.linspace(-15.9, 15.9, 301), torch.tensor([0.0, 1e-13, -1e-13, 1e-300])]).double()[:, None]
-    program = linear([[1.0]], activation=name)
-    result = wide(program, z)
-    approximation, rounding, _ = activation_error(name, 16.0, "float64")
-    assert approximation + rounding <= 1e-12
-    assert float((result.value - program.reference(z)).abs().max()) <= result.certificate.bound <= 1e-9
-
-
 def test_linear_programs_refuse_what_the_machine_lacks(wide):
-    with pytest.raises(Refusal, match="no 'swish'"):
-        linear(torch.eye(2), activation="swish")
     with pytest.raises(Refusal, match="build a wider one"):
         wide(mlp(nn.Sequential(nn.Linear(2, 17), nn.Linear(17, 1))), torch.zeros(1, 2))
-    with pytest.raises(Refusal, match="none of these"):
-        mlp(nn.Sequential(nn.Linear(2, 2), nn.Softmax()))
 
 
 def test_estimators_are_prompts_of_one_machine():
@@ -258,8 +174,6 @@ def test_estimators_are_prompts_of_one_machine():
         machine(mean(), torch.zeros(3, 4))
     with pytest.raises(Refusal, match="is_query"):
         machine(mean(), random(3, 5, seed=1))
-    with pytest.raises(Refusal, match="not negative"):
-        kernel_regression(-1.0)
 
 
 def test_estimators_fit_a_small_domain():
@@ -276,10 +190,6 @@ def test_wrong_arguments_are_named():
     machine, eye = Attention(features=4, head_dim=4, tokens=4, domain=2.0, eps=1e-3), torch.eye(4)
     for wrong, says in (
         (lambda: machine(head(eye, eye, eye)), "needs tokens"),
-        (lambda: head(eye, eye, eye, biases=(torch.zeros(4),) * 2), "biases of a head are three"),
-        (lambda: head(eye, eye, eye, biases=3), "biases of a head are three"),
-        (lambda: head(eye, eye, eye, scale="a"), "scale of a head"),
-        (lambda: head("a", eye, eye), "W_K must hold numbers"),
         (lambda: machine.explain(head(eye, eye, eye), torch.zeros(4, 4), query="a"), "a token 0..3"),
         (lambda: Attention(features=4, head_dim=4, tokens=4, domain=2.0, eps=1e-30), "can be had"),
     ):
@@ -287,59 +197,77 @@ def test_wrong_arguments_are_named():
             wrong()
 
 
+@pytest.fixture(scope="module")
+def coarse():
+    """Two keys, A tanh(z/A): at the end of the range the error is the whole of what is proved, and inwards."""
+    return Attention(features=2, head_dim=1, tokens=2, domain=2.0, eps=0.2, method="two-key")
+
+
+def layer(weight, activation="identity"):
+    return linear([[weight]], activation=activation)
+
+
+def chained(*stages):
+    return type(mlp(nn.Sequential(nn.Linear(1, 1))))("mlp", stages)
+
+
+def error(vm, program, x):
+    x = torch.tensor(x, dtype=vm.dtype)
+    result = vm(program, x)
+    return float((result.value.double() - program.reference(x.double())).abs().max()), result.certificate.bound
+
+
 @pytest.mark.parametrize(
-    ("radius", "eps", "most"), [(5.0, 1e-3, 10), (6.0, 1e-12, 24), (64.0, 1e-9, 21), (64.0, 1e-12, 26)]
+    ("program", "x", "share"),
+    [
+        (layer(1.0), 1.999, 0.95),
+        (layer(2.0), 0.9995, 0.95),
+        (chained(layer(1.0), layer(1.0)), 1.999, 0.85),
+        (chained(layer(1.0), layer(1.0), layer(1.0)), 1.999, 0.8),
+    ],
+    ids=["read", "scaled", "two layers", "three layers"],
 )
-def test_identity_tables_are_short_and_proved(radius, eps, most):
-    table = smooth(radius, eps)
-    z = torch.linspace(-radius, radius, 4001).double().numpy()
-    assert table.steps + 1 <= most and table.proof.bound <= eps
-    assert abs(table(z) - z).max() <= table.proof.bound + 1e-13 * radius
+def test_the_errors_of_layers_are_met(coarse, program, x, share):
+    found, bound = error(coarse, program, [[x]])
+    assert share * bound < found <= bound
 
 
-def test_two_keys_and_the_alias_of_a_coarse_lattice():
-    assert two_key(2.0, 1e-6).proof.bound <= 1e-6 and two_key(2.0, 1e-6).steps == 1
-    coarse, fine = lattice(20.0, 40, 2.0, 12.0), lattice(20.0, 80, 2.0, 12.0)
-    assert coarse.proof.bound > 1e-2 > 1e-7 > fine.proof.bound
+def test_an_activation_stretches_what_was_read():
+    """SiLU has the slope 1.09 at the end of this range."""
+    vm = Attention(features=1, head_dim=1, tokens=1, domain=2.0, eps=1e-3, method="two-key")
+    found, bound = error(vm, layer(1.0, "silu"), [[1.999]])
+    assert 0.95 * bound < found <= bound and found > 1.08 * vm.entry_errors([2.0])[0][0]
 
 
-@given(st.integers(0, 10**6), st.floats(1e-12, 1.0), st.integers(1, 6))
-def test_errors_in_keys_queries_and_values_are_bounded(seed, e, tokens):
-    k, q, v = (random(tokens, 3, seed=seed + i) for i in range(3))
-    noise = [random(tokens, 3, seed=seed + 10 + i).sign() * e for i in range(3)]
-    moved, rounding = a_posteriori(k, q, v, (e, e, e), "float64")
-    near = torch.softmax(q @ k.mT, -1) @ v
-    far = torch.softmax((q + noise[1]) @ (k + noise[0]).mT, -1) @ (v + noise[2])
-    assert bool(((near - far).abs() <= moved + rounding + 1e-14).all())
-    size = float(max(t.abs().max() for t in (k, q, v))) + e
-    assert float((near - far).abs().max()) <= sum(a_priori(e, size, 3, tokens, FORMATS["float64"])) * 1.0001
+def test_the_error_of_a_value_is_met(coarse):
+    """A head that looks at one token: its output is off by what its value is off."""
+    found, bound = error(coarse, head([[0.0, 0.0]], [[0.0, 0.0]], [[1.0, 0.0]]), [[1.999, 0.0]])
+    assert 0.95 * bound < found <= bound
 
 
-def test_theorem_41_as_printed_fails_and_its_repairs_work():
-    program, x = filled(11, domain=1.0, tokens=8, features=3, rows=2)
-    exact = torch.cat([x @ w.T for w in program.weights], -1)
-
-    def error(*faults, heads=12):
-        return float((EveryToken(3, 2, 8, 1.0, heads, faults).read(program, x) - exact).abs().max())
-
-    assert error("double shift", "ends") > 0.5 and error("offset", "ends") > 0.5 and error(*FAULTS) > 0.5
-    step = EveryToken(3, 2, 8, 1.0, 12).grid()[1]
-    assert error() <= 0.51 * step
-    assert error(heads=1) <= EveryToken(3, 2, 8, 1.0).entry().proof.bound <= 1e-4
-    assert EveryToken(3, 2, 8, 1.0).width == 47
+def test_the_error_of_a_gate_is_met():
+    """ReLU in float32 is off by 0.2785 / 2^12, most of what is certified at 1.278 / 2^12."""
+    vm = Attention(features=1, head_dim=1, tokens=1, domain=1.0, eps=1e-5, dtype="float32")
+    found, bound = error(vm, layer(1.0, "relu"), [[1.278 / 2**12]])
+    assert 0.8 * bound < found <= bound
 
 
-def test_theorem_d1_returns_zero_beyond_its_last_grid_point():
-    program = head(torch.ones(1, 1), torch.ones(1, 1), torch.ones(1, 1))
-    x = torch.linspace(-2.0, 2.0, 8).double()[:, None]
-    printed = EveryToken(1, 1, 8, 2.0, 16, ("ends",)).read(program, x)
-    repaired = EveryToken(1, 1, 8, 2.0, 16).read(program, x)
-    assert abs(float(printed[-1, 0])) < 0.1 and float(repaired[-1, 0]) == pytest.approx(2.0, abs=0.05)
+def test_weights_are_rounded_before_they_cancel():
+    """1e4 (1 + 0.9 u) - 1e4: the prompt's float32 holds only 1e4, and the difference is lost."""
+    vm = Attention(features=2, head_dim=1, tokens=1, domain=1.0, eps=1e-5, dtype="float32")
+    program = linear([[8192 * (1 + 0.9 * 2.0**-24), -8192.0]])
+    found, bound = error(vm, program, [[1.0, 1.0]])
+    assert 4e-4 < found <= bound
 
 
-def test_theorem_42_with_weights_as_rows():
-    program, x = filled(4, domain=2.0, tokens=6, features=3, rows=6)
-    good = Rows(3, 6, reach=8.0, steps=16, beta=0.55)
-    assert float((good(program, x) - program.reference(x)).abs().max()) < 1e-3
-    small, _ = filled(4, features=3, rows=2)
-    assert good(small, x * 0.1).shape == (6, 2)
+def test_what_is_read_beyond_the_proof_of_an_activation_is_not_bounded(coarse):
+    assert math.isinf(coarse.bend_error("gelu", 1.1e-3 * coarse.domain)[0])
+    assert coarse.bend_error("identity", 1.0)[:2] == (0.0, 0.0)
+
+
+def test_float32_entries_cannot_be_carried_over_the_end():
+    """What float32 may execute must lie where the table is proved: near the end, large sums are refused."""
+    vm = Attention(features=2, head_dim=1, tokens=1, domain=1.0, eps=1e-5, dtype="float32")
+    with pytest.raises(Refusal, match="beyond the machine's domain"):
+        vm(linear([[8192.0, -8191.0009765625]]), torch.ones(1, 2))
+    assert vm(linear([[0.5, 0.4999]]), torch.ones(1, 2)).certificate.bound <= 1e-4

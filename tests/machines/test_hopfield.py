@@ -1,5 +1,8 @@
 """Hopfield layers that compute: neurons and gradients from stored patterns, and where the print goes wrong."""
 
+import math
+from fractions import Fraction
+
 import pytest
 import torch
 
@@ -32,6 +35,8 @@ def test_neurons_refuse_what_leaves_the_domain():
         layer([[1.0, 0.0]], [0.0], [[0.5, 0.0], [2.0, 0.0]])
     with pytest.raises(Refusal, match="these neurons read"):
         layer([[1.0]], [0.0], [[0.5, 0.0]])
+    with pytest.raises(Refusal, match="NaN"):
+        layer([[1.0, 0.0]], [float("nan")], [[0.5, 0.0]])
 
 
 def samples(seed=0):
@@ -63,6 +68,19 @@ def test_theorem_e2_as_printed_reads_the_wrong_pattern(fault):
     assert float((repaired.value - exact).abs().max()) <= repaired.certificate.bound <= 0.5
 
 
+def test_a_state_that_would_read_another_sample_is_refused():
+    """Each state meets its own sample within the range; the pattern of the other one would win all the same."""
+    layer = Gradients("tanh(x)", features=1, samples=2, residual=3.0, inputs=1.0, eps=1e-6)
+    with pytest.raises(Refusal, match="sample 1 has the residual -100 with the state of sample 0"):
+        layer([[1.0], [1.0]], [0.0, 100.0], [[0.0], [100.0]])
+
+
+def test_machines_with_the_faults_of_the_print_are_not_saved(tmp_path):
+    layer = Gradients("x", features=1, samples=2, residual=3.0, inputs=1.0, eps=1e-2, steps=8, faults=("sign",))
+    with pytest.raises(Refusal, match="promises nothing"):
+        layer.save(tmp_path / "f.safetensors")
+
+
 def test_gradients_refuse_by_name():
     x, y, w, _ = samples()
     layer = Gradients("x", features=3, samples=6, residual=2.0, inputs=1.0, eps=1e-2)
@@ -72,3 +90,37 @@ def test_gradients_refuse_by_name():
         layer(x[:5], y, w)
     with pytest.raises(Refusal, match="give steps"):
         Gradients("x", features=3, samples=6, residual=2.0, inputs=1.0, eps=1e-2, faults=("sign",))
+
+
+def test_what_leaks_to_another_sample_is_certified():
+    """The state's own sample has the residual 0 and the value 0, the other one is as loud as it may be."""
+    layer = Gradients("tanh(x)", features=1, samples=2, residual=3.0, inputs=1.0, eps=0.5)
+    result = layer([[1.0], [1.0]], [0.0, 2.99], [0.0])
+    found = abs(float(result.value[0, 0]))
+    assert 1e-3 < 0.1 * result.certificate.bound < found <= result.certificate.bound
+
+
+def test_the_error_of_the_table_is_met():
+    """sin within 1e-2, at the worst of many states: times the input."""
+    layer = Gradients("sin(x)", features=1, samples=1, residual=2.0, inputs=4.0, eps=0.1)
+    worst, bound = 0.0, 0.0
+    for r in torch.linspace(-1.99, 1.99, 30, dtype=torch.float64).tolist():
+        result = layer([[4.0]], [0.0], [r / 4])
+        worst = max(worst, abs(float(result.value[0, 0]) - 4 * float(torch.sin(torch.tensor(r).double()))))
+        bound = result.certificate.bound
+    assert 0.8 * bound < worst <= bound
+    neurons = Neurons("sin(x)", features=1, neurons=1, domain=2.0, eps=1e-2)
+    z = torch.linspace(-1.99, 1.99, 400, dtype=torch.float64)[:, None]
+    result = neurons([[1.0]], [0.0], z)
+    assert 0.8 * result.certificate.bound < float((result.value - z.sin()).abs().max()) <= result.certificate.bound
+
+
+def test_sums_that_cancel_cost_their_size():
+    """1e6 (1 + u) z - 1e6 z: products round before they cancel."""
+    layer = Neurons("tanh(x)", features=2, neurons=1, domain=1.0, eps=1e-9)
+    small, large = (layer([[a, -a]], [0.0], [[1.0, 1.0]]).certificate.bound for a in (0.5, 0.5e6))
+    assert large > 1e-11 > 1e-13 > small
+    x = 0.1
+    value = layer([[1e6 + 0.1, -1e6]], [0.0], [[x, x]])
+    exact = math.tanh(float(Fraction(1e6 + 0.1) * Fraction(x) - Fraction(1e6) * Fraction(x)))
+    assert 1e-13 < abs(float(value.value[0, 0]) - exact) <= value.certificate.bound

@@ -125,3 +125,14 @@ def test_a_failed_save_leaves_the_old_file(network, tmp_path):
     with pytest.raises(TypeError):
         save_tensors(path, network.tensors(), {"number": 3})
     assert path.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_network_replaces_a_file_of_ours_and_nothing_else(network, tmp_path):
+    path = tmp_path / "net.safetensors"
+    save_tensors(path, network.tensors(), {})
+    save_tensors(path, network.tensors(), {"again": "yes"})
+    assert load_tensors(path)[1]["again"] == "yes"
+    path.write_bytes(b"a thesis")
+    with pytest.raises(Refusal, match="was not written by headsmith"):
+        save_tensors(path, network.tensors(), {})
+    assert path.read_bytes() == b"a thesis"

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 import torch
 
@@ -33,22 +31,3 @@ def test_scores_are_one_product_and_one_softmax(scalar):
     key = torch.tensor([[0.0, 0.0], [3.0, -1.0]], dtype=torch.float64)
     plain = torch.softmax(query @ key.T, -1) @ torch.tensor([[0.0], [1.0]], dtype=torch.float64)
     assert torch.equal(scalar.sigmoid()(X)[:, 0], plain)
-
-
-@pytest.mark.slow
-def test_speed_against_plain_torch(scalar):
-    torch.set_num_threads(1)
-    x = torch.rand(10**6, 1, 1, dtype=torch.float64)
-    query, key = torch.cat([x[:, 0], torch.ones_like(x[:, 0])], -1), torch.randn(11, 2, dtype=torch.float64)
-    network, value = scalar.sigmoid(), torch.randn(11, 1, dtype=torch.float64)
-    head = network.layers["head"]
-    head.memory = torch.nn.Parameter(torch.randn(11, 7, dtype=torch.float64), requires_grad=False)
-    ours = min(_seconds(lambda: network(x)) for _ in range(5))
-    plain = min(_seconds(lambda: torch.softmax(query @ key.T, -1) @ value) for _ in range(5))
-    assert ours < 2 * plain
-
-
-def _seconds(run) -> float:
-    start = time.process_time()
-    run()
-    return time.process_time() - start

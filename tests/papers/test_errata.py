@@ -7,7 +7,7 @@ from headsmith.refusal import Refusal
 @pytest.fixture
 def collection():
     errata = Errata()
-    text = {"printed": "-2 beta", "repair": "+2 beta", "where": "heads/gate.py"}
+    text = {"printed": "-2 beta", "repair": "+2 beta", "where": "constructions/gate.py"}
 
     @errata.erratum("softmax-universality", "E1", **text)
     def sign():
@@ -36,7 +36,7 @@ def test_one_paper_can_be_chosen(collection):
 def test_the_table_shows_both_measurements_and_a_crash(collection):
     table = errata_table(collection.run()).markdown()
     assert "| softmax-universality E1 | printed | -2 beta | 0.9 | confirmed |" in table
-    assert "| heads/gate.py | repaired | +2 beta | 1e-9 |  |" in table
+    assert "| constructions/gate.py | repaired | +2 beta | 1e-9 |  |" in table
     assert "ZeroDivisionError: division by zero" in table
     assert table.count("not confirmed") == 2
 

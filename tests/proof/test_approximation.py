@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from flint import arb
 
+from headsmith.constructions.gate import gate, line
 from headsmith.functions import parse, precision
-from headsmith.heads.gate import gate, line
 from headsmith.proof.approximation import Unprovable, cell, prove, starting_edges
 from headsmith.proof.cells import ORDER, cell_bound
 from headsmith.proof.statement import Head, Part

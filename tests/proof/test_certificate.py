@@ -1,30 +1,14 @@
-import json
 from dataclasses import replace
 
 import pytest
 
-from headsmith.proof.certificate import SLACK, Certificate, StaleCertificate
+from headsmith.proof.certificate import SLACK, Bound, Certificate, StaleCertificate
 from headsmith.refusal import Refusal
 
 
 @pytest.fixture(scope="module")
 def certificate(forged) -> Certificate:
     return forged("sin(3*x)", -2, 2, 1e-6).certificate
-
-
-def test_record_goes_round_bit_for_bit(certificate):
-    again = Certificate.from_record(json.loads(json.dumps(certificate.record())))
-    assert again == replace(certificate, proof=again.proof)
-    assert list(again.proof) == list(certificate.proof)
-
-
-def test_record_holds_no_decimal_floats(certificate):
-    def leaves(x):
-        if isinstance(x, dict):
-            x = list(x.values())
-        return [leaf for y in x for leaf in leaves(y)] if isinstance(x, list | tuple) else [x]
-
-    assert not any(isinstance(leaf, float) for leaf in leaves(certificate.record()))
 
 
 def test_bound_is_the_sum_rounded_up(certificate):
@@ -50,3 +34,9 @@ def test_stale_is_a_refusal():
 def test_exact_heads_leave_only_rounding(forged):
     certificate = forged("tanh(x)", -3, 3, 1e-10).certificate
     assert certificate.approximation <= 1e-4 * certificate.rounding and certificate.bound <= 1e-14
+
+
+def test_slack_is_added_to_both_parts():
+    bound = Bound(1e-3, 1e-6).with_slack()
+    assert bound.approximation == SLACK * 1e-3 and bound.rounding == SLACK * 1e-6
+    assert bound.total > SLACK * (1e-3 + 1e-6) * (1 - 1e-15)

@@ -10,12 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headsmith.constructions.assemble import assemble
 from headsmith.functions import precision
-from headsmith.heads.assemble import network
-from headsmith.proof.rounding import FORMATS, head_rounding, prove_rounding, tree
+from headsmith.proof.cells import NEGLIGIBLE
+from headsmith.proof.rounding import FORMATS, Format, head_rounding, part_rounding, prove_rounding, tree
 from headsmith.proof.statement import Head, Part
 
 from .nasty import crossings, exact, nasty_head
+from .theorem import CASES, plain_rounding
 
 DTYPES = ("float64", "float32")
 
@@ -31,7 +33,7 @@ def worst_error(part: Part, dtype: str, rng: np.random.Generator, random: int = 
     """Random points, ends, ties of neighbouring keys, one ulp beside them, and a local search from the worst."""
     lo, hi = part.domain
     kind = np.dtype(dtype).type
-    net = network([part], getattr(torch, dtype))
+    net = assemble([part], getattr(torch, dtype))
 
     def clip(points) -> np.ndarray:
         return np.clip(np.asarray(points, dtype=dtype), kind(lo), kind(hi))
@@ -171,3 +173,60 @@ def test_softmax_lemma(seed, count):
     scores, moves = rng.normal(size=(2, count)) * 3
     p, q = (np.exp(s - s.max()) / np.exp(s - s.max()).sum() for s in (scores, scores + moves))
     assert np.abs(p - q).sum() / 2 <= math.tanh((moves.max() - moves.min()) / 4) + 1e-15
+
+
+# The terms, one by one -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_term_of_the_theorem_is_missing(name):
+    case = CASES[name]
+    with precision(64):
+        found = head_rounding(case.head, case.z, 0.0, case.fmt)
+    assert (1 - 1e-6) * plain_rounding(case) <= found <= 1.2 * plain_rounding(case)
+
+
+def test_scores_of_more_terms_cost_more():
+    case = CASES["slips of the scores"]
+    with precision(64):
+        two, six = (head_rounding(case.head, case.z, 0.0, case.fmt, terms) for terms in (2, 6))
+        assert 2.5 * two <= six <= 3.5 * two
+        far = head_rounding(case.head, case.z, 0.0, case.fmt, reach=10.0)
+    assert far >= 5 * two
+
+
+def test_keys_that_are_left_out_still_round():
+    """A key of weight e^-81 worth 1e40 moves the mean by its own relative error."""
+    head, u = Head.table([0.0, 0.0], [0.0, -81.0], [0.0, 1e40]), 1e-3
+    with precision(64):
+        found = head_rounding(head, 0.0, 0.0, Format("wide", u, 0.0))
+    slip = 81 * 2 * u / (1 - 2 * u)
+    alpha = math.expm1(slip + u * (81 + 2 * slip)) * (1 + 4 * u) + 4 * u
+    assert found >= NEGLIGIBLE * 1e40 * (2 * alpha + 2 * (1 + alpha))
+
+
+def test_heads_and_bias_cost_an_addition_each():
+    """Eight heads of size 1 on a bias of 16: 8 u 24, beside what each of them costs."""
+    head = Head.table([0.0], [0.0], [1.0])
+    part = Part("x", "out", None, (0.0, 1.0), (head,) * 8, 16.0)
+    with precision(64):
+        own = head_rounding(head, 0.0, 0.0, FORMATS["float64"])
+        found = part_rounding(part, 0.0, 0.0, FORMATS["float64"])
+    assert 8 * own + 8 * 2.0**-53 * 24 <= found <= 1.01 * (8 * own + 8 * 2.0**-53 * 24)
+
+
+def test_the_worst_cell_is_the_bound():
+    """A head whose values grow with z is worst at an end, and the bound is not that of the middle."""
+    part = Part("x", "out", None, (0.0, 1024.0), (Head(*(np.array([x]) for x in (0.0, 0.0, 0.0, 0.3))),))
+    with precision(64):
+        end = part_rounding(part, 1024.0, 0.0, FORMATS["float64"])
+    assert prove_rounding(part, FORMATS["float64"], 0.0).bound >= end
+
+
+def test_weights_over_a_cell_are_the_largest_in_it():
+    """A steep step on a wide cell: each key may weigh everything somewhere."""
+    head = Head.table([-50.0, 50.0], [0.0, 0.0], [-1.0, 1.0])
+    with precision(64):
+        wide = head_rounding(head, 0.0, 1.0, FORMATS["float64"])
+        points = [head_rounding(head, z, 0.0, FORMATS["float64"]) for z in np.linspace(-1, 1, 41)]
+    assert wide >= max(points)

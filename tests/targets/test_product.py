@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headsmith as hs
-from headsmith.targets.product import mixture, product_network
 
 Product = hs.target.Product
 
@@ -43,56 +42,45 @@ def test_a_signed_sparse_matrix_within_1e_12():
     assert worst(net, A, B) <= net.certificate.bound <= 1e-12
 
 
-def test_positive_and_negative_matrices_need_one_head():
-    A = np.eye(2)
-    for sign in (1, -1):
-        B = sign * np.array([[1.0, 2.0], [3.0, 0.5]])
-        assert hs.plan(Product(A, B), eps=1e-12).heads == 1
-        assert worst(hs.compile(Product(A, B), eps=1e-12), A, B) <= 1e-12
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("method", ["auto", "printed"])
+def test_positive_and_negative_matrices_need_one_head(sign, method):
+    A, B = np.eye(2), sign * np.array([[1.0, 2.0], [3.0, 0.5]])
+    net = hs.compile(Product(A, B), eps=1e-12, method=method)
+    assert net.plan.heads == 1 and worst(net, A, B) <= net.certificate.bound
 
 
-def test_the_error_grows_with_the_domain():
-    P = Product([[1.0]], [[2.0, -1.0], [0.5, 0.0]])
-    small, large = hs.plan(P, eps=1e-9), hs.plan(P, eps=1e-9, domain=(-1000, 10))
-    assert large.bound == pytest.approx(1000 * small.bound, rel=1e-6)
-
-
-def test_printed_weights_sum_to_three_times_the_largest_column():
-    B = np.array([[1.0, 2.0], [3.0, 0.5]])
-    stored = mixture(np.eye(2), B, 0.0, 3.0)
-    weights = np.exp(stored.logs[0])
-    assert np.allclose(weights.sum(0), 12.0) and np.allclose(weights[:2], B)
+def test_the_printed_size_needs_positive_entries():
     with pytest.raises(hs.Refusal, match="floor"):
         hs.plan(Product(np.eye(2), [[0.0, 1.0], [1.0, 1.0]]), eps=1e-9, method="printed")
 
 
-def test_without_a_floor_zero_entries_give_nan():
-    with np.errstate(invalid="ignore"):
-        broken = product_network(mixture(np.eye(2), np.array([[0.0, 1.0], [-1.0, 0.0]]), floor=0.0), torch.float64)
-    assert torch.isnan(broken(torch.ones(2, 2, dtype=torch.float64))).any()
+def test_without_a_domain_entries_lie_between_minus_one_and_one():
+    plan = hs.plan(Product([[1.0]], [[2.0, -1.0], [0.5, 0.0]]), eps=1e-9)
+    assert plan.domain == (-1.0, 1.0)
+    assert hs.plan(plan.target, eps=1e-9, domain=(-1000, 10)).bound == pytest.approx(1000 * plan.bound, rel=1e-6)
 
 
-def test_a_file_is_proved_again_and_a_changed_one_is_not(tmp_path):
-    A, B = np.array([[1.0, -2.0]]), np.array([[0.5, -1.0], [0.0, 2.0]])
-    net = hs.compile(Product(A, B), eps=1e-12)
-    back = hs.load(net.save(tmp_path / "p.safetensors"))
-    assert back.certificate.record() == net.certificate.record() and back.reprove().bound == net.certificate.bound
-    with torch.no_grad():
-        back.network.layers["mix"].key.weight[0, 0, 2] += 1e-6
-    assert back.reprove().bound > 1e-7
-    with torch.no_grad():
-        back.network.layers["mix"].key.weight[0, 0, 0] = 1.0
-    with pytest.raises(hs.Refusal, match="not the product construction"):
-        back.reprove()
+def test_its_balls_hold_the_product():
+    net = hs.compile(Product([[1.0, -2.0]], [[0.5, -1.0], [0.0, 2.0]]), eps=1e-12)
+    X = torch.tensor([[0.1, -0.2], [0.7, 0.4]], dtype=torch.float64)
+    assert net(X).shape == net.certify(X).shape == (1, 2)
+    assert 0 <= float(net.certify(X).max()) <= net.certificate.bound
+
+
+def test_the_sentence_says_the_domain():
+    statement = hs.compile(Product([[1.0]], [[1.0]]), domain=(-3, 2), eps=1e-9).certificate.statement
+    assert "A X B with A 1 x 1" in statement and "X in [-3, 2]" in statement
 
 
 @pytest.mark.parametrize(
     ("A", "B", "options", "says"),
     [
         ([[1.0]], [[1.0]], {"dtype": "float32", "eps": 1e-12}, "can be had"),
-        ([1.0], [[1.0]], {}, "A must be a matrix"),
-        ([[1.0]], [["b"]], {}, "B must be a matrix"),
+        ([1.0], [[1.0]], {}, "A must be a finite array with 2 axes"),
+        ([[1.0]], [["b"]], {}, "B must be an array of real numbers"),
         ([[float("nan")]], [[1.0]], {}, "finite"),
+        ([[1.0]], [[5e-324]], {}, "range of float64"),
         (np.ones((40, 40)), np.ones((40, 40)), {}, "blocks"),
     ],
 )
@@ -101,9 +89,17 @@ def test_refusals(A, B, options, says):
         hs.plan(Product(A, B), **({"eps": 1e-9} | options))
 
 
+def test_what_a_refusal_offers_can_be_had():
+    P = Product(np.eye(3), np.ones((3, 3)))
+    with pytest.raises(hs.Refusal) as refused:
+        hs.plan(P, eps=1e-20)
+    eps = float(str(refused.value).split("eps = ")[-1].split(" ")[0])
+    assert hs.plan(P, eps=eps).bound <= eps < 1e-12
+
+
 def test_wrong_shapes_and_values_outside_are_refused():
     net = hs.compile(Product(np.eye(2), np.eye(3)), eps=1e-12)
-    with pytest.raises(hs.Refusal, match="features by tokens"):
+    with pytest.raises(hs.Refusal, match=r"X must have shape \(..., 2, 3\)"):
         net(torch.zeros(3, 2, dtype=torch.float64))
     with pytest.raises(hs.Refusal, match="outside"):
         net(torch.full((2, 3), 1.5, dtype=torch.float64))

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 import headsmith as hs
-from headsmith.targets.rule import dense, suppression
 
 RULES = {"tanh(t)": torch.tanh, "t": lambda t: t, "sin(2*t)": lambda t: torch.sin(2 * t), "abs(t)": torch.abs}
 
@@ -25,7 +24,7 @@ def truth(f, x, y, w):
 
 
 @pytest.mark.parametrize("f", RULES)
-@pytest.mark.parametrize("dtype, eps", [("float64", 1e-5), ("float32", 5e-3)])
+@pytest.mark.parametrize("dtype, eps", [("float64", 1e-4), ("float32", 5e-2)])
 def test_within_the_certificate(f, dtype, eps):
     net = hs.compile(hs.target.ResidualRule(f, features=3, samples=6), domain=4.0, eps=eps, dtype=dtype)
     x, y, w = data(net.dtype)
@@ -62,7 +61,7 @@ def test_every_sample_may_bring_its_own_w():
 
 def test_exact_functions_need_two_keys():
     net = hs.compile(hs.target.ResidualRule("2*tanh(t/2) + 1", features=2, samples=3), domain=3.0, eps=1e-9)
-    assert net.plan.table.method == "exact" and net.plan.anchors == 6
+    assert net.plan.method == "exact" and net.plan.anchors == 6
 
 
 def test_the_printed_table_works_and_is_far_larger():
@@ -91,15 +90,15 @@ def test_inputs_out_of_range_are_refused_by_name():
     x, y, w = torch.ones(3, 2).double(), torch.zeros(3).double(), torch.ones(2).double()
     with pytest.raises(hs.Refusal, match="sample 1 has a residual of size 3"):
         net(x, torch.tensor([0.0, -1.0, 0.0]).double(), w)
-    with pytest.raises(hs.Refusal, match="x has an entry of size 5"):
+    with pytest.raises(hs.Refusal, match=r"x 5 lies outside"):
         net(5 * x, y, 0 * w)
-    with pytest.raises(hs.Refusal, match=r"\(batch..., 3, 2\)"):
+    with pytest.raises(hs.Refusal, match=r"shape \(..., 3, 2\)"):
         net(x[:2], y[:2], w)
     with pytest.raises(hs.Refusal, match="formula of one variable"):
         hs.compile(hs.target.ResidualRule("a*b", 2, 3), domain=2.0, eps=1e-3)
     with pytest.raises(hs.Refusal, match="positive number that bounds"):
         hs.compile(hs.target.ResidualRule("t", 2, 3), domain=-1, eps=1e-3)
-    with pytest.raises(hs.Refusal, match=r"cannot be certified; eps = .* can be had") as refusal:
+    with pytest.raises(hs.Refusal, match=r"cannot be certified: .*; eps = .* can be had") as refusal:
         hs.compile(hs.target.ResidualRule("tanh(t)", 2, 3), domain=2.0, eps=1e-16)
     eps = float(str(refusal.value).split("eps = ")[1].split()[0])
     assert hs.compile(hs.target.ResidualRule("tanh(t)", 2, 3), domain=2.0, eps=eps).certificate.bound <= eps
@@ -112,16 +111,59 @@ def test_files(tmp_path, method):
     net = hs.compile(hs.target.ResidualRule("t^2", features=3, samples=6), domain=4.0, eps=1e-3, method=method)
     again = hs.load(net.save(tmp_path / "rule.safetensors"))
     assert torch.equal(again(*data()), net(*data())) and again.certificate == net.certificate
-    assert np.array_equal(again.plan.table.head.values, net.plan.table.head.values)
+    assert np.array_equal(again.plan.design.head.values, net.plan.design.head.values)
+    assert hs.certify(tmp_path / "rule.safetensors").status == 0
 
 
-def test_suppression_keeps_samples_apart():
-    """The weight that leaves a block is at most the leak asked for."""
-    net = hs.compile(hs.target.ResidualRule("t^2", features=2, samples=4), domain=3.0, eps=1e-3)
-    head = net.plan.table.head
-    x, y, w = data(samples=4, features=2)
-    for leak in (1e-3, 1e-9):
-        network = dense(head, 2, 4, suppression(head, 3.0, 4, leak), torch.float64)
-        pattern = network.trace(net.encode(x, y, w))["blocks.1.attn.hook_pattern"][:, 0, :: head.keys]
-        own = torch.eye(4).repeat_interleave(head.keys, 1)
-        assert (pattern * (1 - own)).sum(-1).max() <= leak
+@pytest.mark.parametrize(
+    "given",
+    [5.0, (-5, 5), {"residual": 5.0}, {"residual": 5.0, "x": 3.0, "w": 1.0, "y": 5.0}, {"w.x - y": (-5, 5), "x": 2}],
+)
+def test_a_domain_reads_back_as_itself(given):
+    target = hs.target.ResidualRule("tanh(t)", 2, 3)
+    domain = target.domain(given, "float64")
+    assert target.domain(target.plain(domain), "float64") == domain
+    assert domain.size("w.x - y") == 5.0 and list(domain.names) == ["x", "y", "w", "w.x - y"]
+
+
+@pytest.mark.parametrize(
+    "given", [0, (1, 2), (-1, 2), "wide", {"x": 1.0}, {"residual": 1.0, "z": 1.0}, {"residual": None}]
+)
+def test_what_is_no_domain_is_refused(given):
+    with pytest.raises(hs.Refusal, match="positive number that bounds"):
+        hs.plan(hs.target.ResidualRule("t", 2, 3), domain=given, eps=1e-3)
+    with pytest.raises(hs.Refusal, match="needs a domain, such as"):
+        hs.plan(hs.target.ResidualRule("t", 2, 3), eps=1e-3)
+
+
+def test_the_ranges_that_the_proof_uses_are_in_the_statement():
+    """|w| <= 3e9 makes residuals slip by far more than |w| <= 3, and says so."""
+    target = hs.target.ResidualRule("tanh(t)", features=4, samples=2)
+    nets = [hs.compile(target, domain={"residual": 5.0, "x": 3.0, "w": w, "y": 5.0}, eps=1e-3) for w in (3.0, 3e9)]
+    small, large = (net.certificate for net in nets)
+    assert small.bound < 1e-12 and large.bound > 1e-5
+    assert "w in [-3, 3]" in small.statement and "w in [-3000000000, 3000000000]" in large.statement
+    assert "x in [-3, 3], y in [-5, 5]" in small.statement and "w.x - y in [-5, 5]" in small.statement
+
+
+def test_residuals_are_compared_exactly():
+    """w . x - y is 2 + 2^-60, which rounds to 2; and 2 exactly, which is allowed."""
+    net = hs.compile(
+        hs.target.ResidualRule("tanh(t)", 2, 1), domain={"residual": 2.0, "x": 2.0, "w": 1.0, "y": 2.0}, eps=1e-3
+    )
+    x, y = torch.tensor([[2.0, 2.0**-30]]).double(), torch.zeros(1).double()
+    net(x, y, torch.tensor([1.0, 0.0]).double())
+    with pytest.raises(hs.Refusal, match="sample 0 has a residual of size 2, beyond the domain 2"):
+        net(x, y, torch.tensor([1.0, 2.0**-30]).double())
+
+
+def test_a_w_for_all_is_a_w_for_each():
+    net = hs.compile(hs.target.ResidualRule("tanh(t)", features=3, samples=6), domain=4.0, eps=1e-6)
+    x, y, w = data()
+    every = w.unsqueeze(-2).expand_as(x)
+    assert torch.equal(net(x, y, w), net(x, y, every)) and torch.equal(net.encode(x, y, w), net.encode(x, y, every))
+    assert torch.equal(net(x[0], y[0], 0.0), net(x[0], y[0], torch.zeros(3).double()))
+    errors = net.certify(x[:3], y[:3], w[:3], direction=-x[:3])
+    assert errors.shape == (3, 6, 3) and float(errors.max()) <= net.certificate.bound
+    with pytest.raises(hs.Refusal, match=r"x 9 lies outside"):
+        net(x, y, w, direction=9 + 0 * x)

@@ -1,5 +1,7 @@
 import matplotlib
+import pytest
 
+from headsmith.refusal import Refusal
 from headsmith.views.style import PALETTE, figure, loglog, save
 
 
@@ -30,3 +32,12 @@ def test_the_users_own_settings_stay(tmp_path):
     fig, _ = figure()
     save(fig, tmp_path / "f.png")
     assert dict(matplotlib.rcParams) == before
+
+
+def test_a_picture_replaces_a_picture_of_ours_and_nothing_else(tmp_path):
+    save(figure()[0], tmp_path / "f.png")
+    save(figure(2)[0], tmp_path / "f.png")
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n of a wedding")
+    with pytest.raises(Refusal, match=r"photo.png was not written by headsmith"):
+        save(figure()[0], tmp_path / "photo.png")
+    assert (tmp_path / "photo.png").read_bytes().endswith(b"wedding")

@@ -1,0 +1,55 @@
+"""The terms of truncated linear models, in the weights and in the prompt."""
+
+from tests.mutants.mutant import Mutant
+
+CLIP = "src/headsmith/constructions/clip.py"
+PROMPT = "src/headsmith/constructions/prompt_keys.py"
+ON_CLIP, ON_PROMPT = "tests/constructions/test_clip.py", "tests/constructions/test_prompt_keys.py"
+ROUNDED = "own.rounding.bound + z.rounding"
+WHOLE = "whole = float((np.abs(W).sum(1) * size + np.abs(t)).max())"
+SHIFT = "shift = float((np.abs(W - target.W).sum(1) * size + np.abs(t - target.t)).max())"
+LOST = "lost = min(1.5 * domain.size"
+MOVED = 'moved = request.format.tiny * (d * (domain.size("x") + steepest * domain.size("w")) + steepest)'
+REACH = 'size = target.features * domain.size("w") * domain.size("x") * INFLATE + domain.size("t")'
+
+MUTANTS = [
+    Mutant("error of the heads", CLIP, "own.approximation.bound + z.app", "z.app", ON_CLIP),
+    Mutant("half the error of the heads", CLIP, "own.approximation.bound +", "own.approximation.bound / 2 +", ON_CLIP),
+    Mutant(
+        "weights that were rounded",
+        CLIP,
+        "own.approximation.bound + z.approximation",
+        "own.approximation.bound",
+        ON_CLIP,
+    ),
+    Mutant("half of the weights' change", CLIP, SHIFT, SHIFT.replace("float(", "0.5 * float("), ON_CLIP),
+    Mutant("change of W", CLIP, "np.abs(W - target.W).sum(1) * size + np.abs(t - t", "np.abs(t - t", ON_CLIP),
+    Mutant("change of t", CLIP, " + np.abs(t - target.t)).max()", ").max()", ON_CLIP),
+    Mutant("change of the worst token", CLIP, "np.abs(t - target.t)).max()", "np.abs(t - target.t)).mean()", ON_CLIP),
+    Mutant("rounding of the heads", CLIP, ROUNDED, "z.rounding", ON_CLIP),
+    Mutant("rounding of z", CLIP, ROUNDED, "own.rounding.bound", ON_CLIP),
+    Mutant("half the rounding of z", CLIP, ROUNDED, "own.rounding.bound + z.rounding / 2", ON_CLIP),
+    Mutant("length of the dot product", CLIP, "gamma(d + 2, fmt.unit)", "gamma(2, fmt.unit)", ON_CLIP),
+    Mutant("size of the worst token", CLIP, WHOLE, WHOLE.replace(".max()", ".mean()"), ON_CLIP),
+    Mutant("the domain's size in z", CLIP, "ends = np.stack([W * end for", "ends = np.stack([W * end / 2 for", ON_CLIP),
+    Mutant("t in the reach of z", CLIP, "(ends.max(0).sum(1) + t)", "(ends.max(0).sum(1))", ON_CLIP),
+    Mutant("rounding in the reach of z", CLIP, "* whole + rounding\n", "* whole\n", ON_CLIP),
+    Mutant("where a telescoping head begins", CLIP, "piece.slopes * left, p", "0 * left, p", ON_CLIP),
+    Mutant("low in the first telescoping head", CLIP, "piece.values + low)", "piece.values)", ON_CLIP),
+    Mutant("error of the head", PROMPT, "proof.bound + lost", "lost", ON_PROMPT),
+    Mutant("half the error of the head", PROMPT, "proof.bound + lost", "proof.bound / 2 + lost", ON_PROMPT),
+    Mutant("length of a score", PROMPT, "terms=d + 3, ", "", ON_PROMPT),
+    Mutant("terms of a score that cancel", PROMPT, ", reach=size)", ")", ON_PROMPT),
+    Mutant("rounding of the scores", PROMPT, "rounding + flushed", "flushed", ON_PROMPT),
+    Mutant("what is flushed", PROMPT, "rounding + flushed", "rounding", ON_PROMPT),
+    Mutant("half of what is flushed", PROMPT, "0.51 * moved", "0.255 * moved", ON_PROMPT),
+    Mutant("a key that is flushed", PROMPT, MOVED, MOVED.replace('domain.size("x") + ', ""), ON_PROMPT),
+    Mutant("an x that is flushed", PROMPT, MOVED, MOVED.replace(' + steepest * domain.size("w")', ""), ON_PROMPT),
+    Mutant("a t that is flushed", PROMPT, MOVED, MOVED.replace(" + steepest)", ")"), ON_PROMPT),
+    Mutant("the printed half of t", PROMPT, "proof.bound + lost", "proof.bound", ON_PROMPT),
+    Mutant("half of what the printed t costs", PROMPT, LOST, LOST.replace("1.5", "0.75"), ON_PROMPT),
+    Mutant("features in the reach", PROMPT, REACH, REACH.replace("target.features * ", ""), ON_PROMPT),
+    Mutant("w in the reach", PROMPT, REACH, REACH.replace('domain.size("w") * ', ""), ON_PROMPT),
+    Mutant("x in the reach", PROMPT, REACH, REACH.replace('domain.size("x") * ', ""), ON_PROMPT),
+    Mutant("t in the reach", PROMPT, REACH, REACH.replace(' + domain.size("t")', ""), ON_PROMPT),
+]

@@ -1,0 +1,32 @@
+"""Sequence maps: bumps, anchors, gathering, and code that is asked twice."""
+
+from tests.mutants.mutant import Mutant
+
+BUMPS = "src/headsmith/constructions/bumps.py"
+GATHER = "src/headsmith/constructions/gather.py"
+ANCHORED = "src/headsmith/constructions/anchored.py"
+ASKED = "src/headsmith/functions/asked.py"
+CELLS = "tests/constructions/test_bumps.py"
+SEQUENCES = "tests/targets/test_sequence.py"
+UNITS = "tests/constructions/test_anchored.py"
+TWICE = "tests/functions/test_asked.py"
+
+TERMS = "(walls + self._off(target) + sharp)"
+
+MUTANTS = [
+    Mutant("what a cell is wide", BUMPS, TERMS, "(self._off(target) + sharp)", CELLS),
+    Mutant("half of what a cell is wide", BUMPS, TERMS, "(walls / 2 + self._off(target) + sharp)", CELLS),
+    Mutant("values off the function", BUMPS, TERMS, "(walls + sharp)", CELLS),
+    Mutant("half of the values off the function", BUMPS, TERMS, "(walls + self._off(target) / 2 + sharp)", CELLS),
+    Mutant("the leak of other cells", BUMPS, TERMS, "(walls + self._off(target))", CELLS),
+    Mutant("rounding of the second layer", BUMPS, "(4 * bumps.cells + 40) * fmt.unit * size", "0.0", CELLS),
+    Mutant("the constant between centres", BUMPS, "        refuse_contradicted(", "        (lambda *a: None)(", CELLS),
+    Mutant("the error of the identity", ANCHORED, "weight * (e2 + n * e1)", "weight * e2", UNITS),
+    Mutant("one identity for all tokens", ANCHORED, "weight * (e2 + n * e1)", "weight * (e2 + e1)", UNITS),
+    Mutant("the error of Range", ANCHORED, "weight * (e2 + n * e1)", "weight * (n * e1)", UNITS),
+    Mutant("the slip of the sums", ANCHORED, "weight * (r2 + n * slip + sums) + gamma", "0 * gamma", UNITS),
+    Mutant("the kind of a proof about code", GATHER, 'kind="conditional"', 'kind="proved"', SEQUENCES),
+    Mutant("the second answer", ASKED, "if not bool(((first - again)", "if not bool((0 * (first - again)", TWICE),
+    Mutant("the second answer in reverse", ASKED, "_each(f, X.flip(0))", "_each(f, X.clone()).flip(0)", TWICE),
+    Mutant("answers that are not finite", ASKED, "if not bool(torch.isfinite(first).all()):", "if False:", TWICE),
+]
