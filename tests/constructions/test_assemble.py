@@ -57,4 +57,6 @@ def test_a_head_alone_is_one_product_one_softmax_one_product():
     query = torch.stack([z, torch.ones_like(z)], -1)
     key = torch.tensor(np.stack([TABLE.slopes, TABLE.offsets], -1))
     plain = torch.softmax(query @ key.T, -1) @ torch.tensor(TABLE.values)[:, None]
-    assert torch.equal(assemble([Part("x", "out", X, DOMAIN, (TABLE,))])(z[:, None, None])[:, 0], plain)
+    ours = assemble([Part("x", "out", X, DOMAIN, (TABLE,))])(z[:, None, None])[:, 0]
+    # a fused multiply-add may round the scores once where the plain product rounds twice
+    assert torch.allclose(ours, plain, atol=1e-13, rtol=0)

@@ -87,7 +87,7 @@ def test_a_gradient_that_is_summed_in_floats_is_off():
     r[0], r[2048] = 1.0, -1.0
     found = distance(Objective.of("squared", np.ones((4096, 1)), -r), np.zeros(1))
     exact = float(sum(map(Fraction, r)) / 4096)
-    assert abs(float(np.ones(4096) @ r) / 4096 - exact) > 1e-18  # the sum does lose some
+    assert abs(float(np.ones(4096) @ r) / 4096 - exact) > 0  # the sum does lose some, how much is up to the processor
     assert found.bound >= exact
 
 
