@@ -102,15 +102,31 @@ def test_each_error_grows_by_the_slope_and_nothing_is_forgotten():
 
 
 def test_parts_that_write_one_variable_add_up():
-    """Errors and values of both, and a rounding of their size for each head that was written."""
+    """Errors and values of both, and for each addition a rounding of all that is added: 5 lines and a bias."""
     first = Part("x", "out", parse("x"), DOMAIN, (line(1.0),) * 2)
     second = Part("x", "out", parse("x"), DOMAIN, (line(1.0),) * 3, 64.0)
     proofs = [proved(first, 0.5, 0.25, (8.0, 16.0), 0.0), proved(second, 0.125, 0.0625, (1.0, 32.0), 0.0)]
     out = propagate(proofs, exact(DOMAIN), "float32")["out"]
     assert out.reach == (9.0, 48.0)
     assert 0.625 <= out.approximation <= 0.625 * (1 + 1e-12)
-    size = 16.0 + 0.75 + 32.0 + 0.1875 + 64.0 + 0.3125
+    size = 5 * 1.0 + 64.0 + 0.3125
     assert 0.3125 + 5 * 2.0**-24 * size <= out.rounding <= 0.3125 + 5.001 * 2.0**-24 * size
+
+
+def test_small_heads_between_two_large_ones_that_cancel():
+    """The order of additions is nobody's promise: 24 halves of an ulp, added between 2^20 and -2^20, all vanish."""
+    level, count = 2.0**20, 24
+    small = 0.9375 * 2.0**-53 * level
+    large = tuple(Head.table([0.0], [0.0], [v]) for v in (level, -level))
+    little = (Head.table([0.0], [0.0], [small]),) * count
+    proofs = [
+        prove_part(Part("x", "out", parse("0*x"), DOMAIN, heads), "float64", exact(DOMAIN)) for heads in (large, little)
+    ]
+    added = level
+    for term in (*[small] * count, -level):
+        added += term
+    rounding = propagate(proofs, exact(DOMAIN), "float64")["out"].rounding
+    assert count * small <= rounding + added <= 4 * count * 2.0**-53 * level
 
 
 def test_a_domain_is_widened_by_our_own_error():

@@ -10,15 +10,15 @@ The slope of the head itself is never needed. Approximation and rounding obey th
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
-from headsmith.functions import lipschitz
-from headsmith.proof.approximation import Approximation, prove
-from headsmith.proof.rounding import FORMATS, Rounding, gamma, prove_rounding
+from headsmith.functions import lipschitz, precision
+from headsmith.proof.approximation import Approximation, cell, prove
+from headsmith.proof.rounding import FORMATS, Rounding, gamma, part_terms, prove_rounding
 from headsmith.proof.statement import Part
 
 
@@ -97,28 +97,38 @@ def prove_program(parts: Sequence[Part], domain: tuple[float, float], dtype: str
 
 def propagate(proofs: Sequence[Proved], start: Error, dtype: str) -> dict[str, Error]:
     """The error of every variable, in the order of the parts."""
-    unit = FORMATS[dtype].unit
-    errors = {proofs[0].part.input: start}
-    writers: Counter[str] = Counter()
+    errors, written = {proofs[0].part.input: start}, dict[str, list[tuple[Proved, Error]]]()
     for proof in proofs:
-        source, part = errors[proof.part.input], proof.part
-        writers[part.output] += len(part.heads)
+        source = errors[proof.part.input]
         own = Error(
             _up(proof.approximation.bound + proof.slope * source.approximation),
             _up(proof.rounding.bound + proof.slope * source.rounding),
             proof.approximation.reach,
         )
-        before = errors.get(part.output)
-        if before is None:
-            errors[part.output] = own
-            continue
-        reach = (before.reach[0] + own.reach[0], before.reach[1] + own.reach[1])
-        approximation, rounding = before.approximation + own.approximation, before.rounding + own.rounding
-        # heads are added one by one onto all that came before, the bias first of all
-        size = sum(max(map(abs, e.reach)) + e.total for e in (before, own)) + abs(part.bias)
-        addition = gamma(writers[part.output], unit) * (size + rounding)
-        errors[part.output] = Error(_up(approximation), _up(rounding + addition), reach)
+        sums = written.setdefault(proof.part.output, [])
+        sums.append((proof, own))
+        errors[proof.part.output] = own if len(sums) == 1 else _added(sums, FORMATS[dtype].unit)
     return errors
+
+
+def _added(sums: Sequence[tuple[Proved, Error]], unit: float) -> Error:
+    """Parts that write one variable: in any order of the heads and biases, gamma(n - 1) sum |term| more."""
+    errors = [error for _, error in sums]
+    terms = [_terms(proof) for proof, _ in sums]
+    count, rounding = sum(n for n, _ in terms), math.fsum(e.rounding for e in errors)
+    size = (sum(most for _, most in terms) + rounding) * (1 + 1e-15 * len(terms))
+    return Error(
+        _up(math.fsum(e.approximation for e in errors)),
+        _up(rounding + gamma(max(0, count - 1), unit) * size),
+        (math.fsum(e.reach[0] for e in errors), math.fsum(e.reach[1] for e in errors)),
+    )
+
+
+def _terms(proof: Proved) -> tuple[int, float]:
+    """How many terms a part adds into its output, and the most that their absolute values sum to."""
+    with precision(64):
+        cells = [part_terms(proof.part, *cell(a, b)) for a, b in pairwise(proof.rounding.edges)]
+    return max(map(len, cells)), max(map(math.fsum, cells))
 
 
 def _up(x: float) -> float:

@@ -130,9 +130,14 @@ def part_rounding(part: Part, c: float, h: float, fmt: Format, terms: int = 2, r
     own = sum(head_rounding(head, c, h, fmt, terms, reach) for head in part.heads)
     if own == math.inf:
         return math.inf
-    parts = [abs(part.bias)] + [_size(head, c, h) for head in part.heads]
-    additions = sum(term != 0 for term in parts) - 1
-    return (own + gamma(additions, fmt.unit) * (math.fsum(parts) + own)) * INFLATE
+    added = part_terms(part, c, h)
+    return (own + gamma(max(0, len(added) - 1), fmt.unit) * (math.fsum(added) + own)) * INFLATE
+
+
+def part_terms(part: Part, c: float, h: float) -> list[float]:
+    """|bias| and max |head| on the cell: what is added into the output, without what is 0."""
+    sizes = [abs(part.bias), *(_size(head, c, h) for head in part.heads)]
+    return [size for size in sizes if size != 0]
 
 
 def _size(head: Head, c: float, h: float) -> float:
