@@ -15,7 +15,9 @@ paper; each file is one lemma.
     rounding     what floating point adds
     programs     parts that feed parts; vectors
     grids        several variables
+    stacks       layers of a perceptron, each activation a head
     wiring       from the layers of the file to heads
+    units        the same for perceptrons
     statements   the sentence
 
 **What it trusts.** Python, python-flint, safetensors, and these assumptions, which are part of every certificate: IEEE
@@ -32,8 +34,8 @@ conventions of the language of formulas are limits: 0/0 where both sides vanish 
 Whatever else has no value, such as sqrt below 0, 0^0 or log(0), has no bound, so nothing is proved of it.
 
 **What it does not do.** It never stands alone: `headsmith.certify` demands that the file loads as well, rebuilt and
-compared with what it holds. It knows formulas, vectors of them and grids of several variables; of other kinds it
-answers 2. It counts what it spends, so that a file made to waste time is an answer, too: 2.
+compared with what it holds. It knows formulas, vectors of them, grids of several variables, and perceptrons; of
+other kinds it answers 2. It counts what it spends, so that a file made to waste time is an answer, too: 2.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from flint import arb
 from safetensors import deserialize
 
-from . import grids, programs, rounding, statements
+from . import grids, programs, rounding, stacks, statements, units
 from .formulas import Formula
 from .heads import Interval, Key, prove
 from .rounding import FORMATS, Format
@@ -111,8 +111,7 @@ def formula(file: File, budget: Budget) -> None:
     """Formulas: programs of scalar heads, or one head on a grid."""
     goals, names, vector = statements.formulas_of(file.manifest["target"])
     domain = statements.domain_of(file.manifest["request"], names)
-    sentence = statements.of_formulas(goals, names, vector, domain, file.fmt.name)
-    need(file.manifest["certificate"]["statement"] == sentence, "the statement is not that of target and domain")
+    _says(file, statements.of_formulas(goals, names, vector, domain, file.fmt.name))
     design = file.manifest["design"]
     if design["name"] == "heads":
         need(len(names) == 1, ODD)
@@ -120,6 +119,11 @@ def formula(file: File, budget: Budget) -> None:
     else:
         need(design["name"] == "grid", f"this checker does not know the construction {str(design['name'])[:40]!r}", 2)
         _grid(file, goals, names, tuple(domain[name] for name in names), budget)
+
+
+def _says(file: File, sentence: str) -> None:
+    """The file states the sentence that was derived."""
+    need(file.manifest["certificate"]["statement"] == sentence, "the statement is not that of target and domain")
 
 
 def _programs(file: File, goals: Sequence[Formula], ends: Interval, vector: bool, budget: Budget) -> None:
@@ -180,4 +184,18 @@ def _shared(file: File, grid: grids.Grid, goals: Sequence[Formula], ends: Interv
         _compare(stated, most.bound, slips)
 
 
-PROOFS = {"formula": formula}
+def perceptron(file: File, budget: Budget) -> None:
+    """An MLP: heads that stand for activations, between its own matrices."""
+    target = file.manifest["target"]
+    need(isinstance(target, dict) and set(target) == {"weights", "biases", "activations"}, "the target is malformed")
+    matrices, sigmas = units.matrices_of(target, file.target), statements.listed_formulas(target["activations"])
+    ends = statements.domain_of(file.manifest["request"], ["x"])["x"]
+    _says(file, statements.of_perceptron(matrices, sigmas, ends, file.fmt.name))
+    need(file.manifest["design"] == {"name": "units"} and all(f.variables == {"x"} for f in sigmas), ODD)
+    stack = stacks.Stack(matrices, sigmas, units.unit_heads(file.manifest["network"], file.network, matrices), ends)
+    stacks.witnessed(stack, file.stated.approximation)
+    most = stacks.propagated(stack, file.fmt, file.stated[:2], budget)
+    _compare(file.stated, most.approximation, most.rounding)
+
+
+PROOFS = {"formula": formula, "mlp": perceptron}

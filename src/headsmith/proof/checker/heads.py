@@ -49,6 +49,8 @@ Head = tuple[Key, ...]
 
 def up(x: arb | float) -> float:
     """A float that no number of the ball exceeds."""
+    if arb(x) == 0:  # exactly: a ball around 0 is not equal to it
+        return 0.0
     top = float(arb(x).upper())
     return math.inf if math.isnan(top) else math.nextafter(top, math.inf)
 
@@ -269,8 +271,8 @@ def largest(look_at: Callable[[Interval], tuple[float, float]], ends: Interval, 
     return -heap[0][0]
 
 
-def steepest(f: Formula, ends: Interval, budget: Budget) -> float:
-    """sup |f'|, within half a per cent."""
+def steepest(f: Formula, ends: Interval, budget: Budget, sharp: float = 0.005) -> float:
+    """sup |f'|, within half a per cent, or as sharp as asked."""
 
     def look_at(cell: Interval) -> tuple[float, float]:
         here, (_, h) = local(f, *cell, 2, budget), middle(*cell)
@@ -280,7 +282,7 @@ def steepest(f: Formula, ends: Interval, budget: Budget) -> float:
         upper = max(up(arb(min(up(abs(b.slope)), _by_taylor(b))) / h) for b in found)
         return upper, down(abs(found[0].middle) / h) if len(found) == 1 else 0.0
 
-    return 0.0 if f.steps[-1].constant else largest(look_at, ends, 0.005)
+    return 0.0 if f.steps[-1].constant else largest(look_at, ends, sharp)
 
 
 def _by_taylor(b: Branch) -> float:
