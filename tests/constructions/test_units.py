@@ -14,10 +14,9 @@ from headsmith.constructions.units import Units, always, proved, unit_layer, wid
 from headsmith.functions import parse
 from headsmith.functions.activations import named
 from headsmith.network import fingerprint
-from headsmith.proof.stack import Linear
+from headsmith.proof.stack import Linear, activation
 from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal
-from headsmith.targets.activations import activation
 from headsmith.targets.perceptron import MLP
 
 ACTS = ("relu", "hardtanh", "silu", "tanh", "softplus", "identity", "leakyrelu(-0.5)")

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from headsmith.functions import parse
 from headsmith.functions.activations import NAMES, leaky, named
 from headsmith.proof.rounding import FORMATS
-from headsmith.proof.stack import SAMPLES, Linear, Nonlinearity, Unit, Zonotope, carry, sensitivities
+from headsmith.proof.stack import SAMPLES, Linear, Nonlinearity, Unit, Zonotope, activation, carry, sensitivities
 from headsmith.proof.statement import Head
-from headsmith.targets.activations import activation
 
 LINE = (Head(np.zeros(1), np.zeros(1), np.zeros(1), np.ones(1)),)
 RELU, SIGMOID, STEEP = activation(named("relu")), activation(named("sigmoid")), activation(leaky(3.0))

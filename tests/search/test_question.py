@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from headsmith.search.descent import Work, fitted
-from headsmith.search.fit import Unreached, finish
+from headsmith.search.fit import finish
 from headsmith.search.keys import Keys
 from headsmith.search.question import Question
-from headsmith.search.table import KeyTable
+from headsmith.search.table import KeyTable, Unreached
 
 
 def sine(x):

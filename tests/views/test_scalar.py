@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from headsmith.compiler.measurement import Curves, HeadCurves
+from headsmith.views.measurement import Curves, HeadCurves
 from headsmith.views.scalar import MANY, picture
 
 

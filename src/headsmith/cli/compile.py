@@ -11,7 +11,7 @@ from headsmith.cli.console import Properties, show, show_json, working, writable
 
 if TYPE_CHECKING:
     from headsmith.compiler.compiled import Compiled
-    from headsmith.compiler.measurement import Measured
+    from headsmith.views.measurement import Measured
 
 Formula = Annotated[
     str,
@@ -46,8 +46,8 @@ def compile_formula(
     """Compile a formula or a saved MLP into attention heads with a certificate."""
     import time
 
-    from headsmith.compiler.measurement import measure, scalar
     from headsmith.targets import compile
+    from headsmith.views.measurement import measure, scalar
 
     if out is not None:
         writable(out)

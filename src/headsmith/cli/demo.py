@@ -75,8 +75,8 @@ def _compile_and_draw(out: Path) -> list[tuple[str, str]]:
 
     from headsmith.cli.compile import certified, compiled_table
     from headsmith.compiler.files import certify, load
-    from headsmith.compiler.measurement import measure
     from headsmith.targets import compile
+    from headsmith.views.measurement import measure
     from headsmith.views.style import save
 
     made = []

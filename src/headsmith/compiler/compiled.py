@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headsmith.compiler.explanation import Explanation, explain
 from headsmith.compiler.target import Target
 from headsmith.constructions.design import Altered, Short
 from headsmith.functions.balls import ceil_float, precision
@@ -147,9 +146,9 @@ class Compiled(nn.Module):
             raise Altered("the network is not the construction that its numbers make: nothing is proved of it")
         return again.certificate
 
-    def explain(self, *inputs: Any, **named: Any) -> Explanation:
+    def explain(self, *inputs: Any, **named: Any) -> Any:
         """Which keys each head reads for one input, and what they contribute."""
-        return explain(self, inputs, named)
+        return import_module("headsmith.views.explanation").explain(self, inputs, named)
 
     def plot(self) -> Any:
         """A matplotlib figure: what the network computes, its error against the bound, and its attention."""

@@ -1,9 +1,17 @@
-"""Activations of neural networks, by the names that torch gives them: formulas of x, exact to the digit."""
+"""Activations of neural networks, by name or as torch modules: formulas of x, exact to the digit.
+
+A module is what its exact type says, with the options it holds; a subclass may compute anything, and QuickGELU, which
+torch lacks, is known by the very code of its forward.
+"""
 
 from __future__ import annotations
 
 import math
 from decimal import Decimal
+from typing import Any
+
+import torch
+from torch import nn
 
 from headsmith.functions.expression import Expression
 from headsmith.functions.parser import parse
@@ -22,6 +30,7 @@ FORMULAS = {
 }
 OPTIONS = {"LeakyReLU": (0.01,), "Hardtanh": (-1.0, 1.0), "ReLU6": (0.0, 6.0)}
 NAMES = (*FORMULAS, *OPTIONS)
+THRESHOLD = 20.0  # beyond which torch's Softplus returns its input
 
 
 def named(text: str) -> Expression:
@@ -74,3 +83,49 @@ def spelled(formula: Expression) -> str:
     if len(ends) == 2 and ends[0] <= ends[1] and clipped(*ends) is formula:
         return f"Hardtanh({ends[0]!r}, {ends[1]!r})"
     raise Refusal(f"{formula} is not an activation that is compiled ({', '.join(NAMES)})")
+
+
+def of_module(module: Any) -> Expression:
+    """The activation that a torch module computes, by its exact type and options."""
+    kind = type(module)
+    if kind in (nn.ReLU, nn.SiLU, nn.Tanh, nn.Sigmoid):
+        return named(kind.__name__)
+    if kind is nn.LeakyReLU:
+        return leaky(module.negative_slope)
+    if kind in (nn.Hardtanh, nn.ReLU6):
+        return clipped(module.min_val, module.max_val)
+    if kind is nn.GELU and module.approximate in ("none", "tanh"):
+        return named("GELU" if module.approximate == "none" else "GELUTanh")
+    if kind is nn.Softplus:
+        if module.beta == 1 and module.threshold >= THRESHOLD:
+            return named("Softplus")
+        raise Refusal(
+            "Softplus is compiled with beta = 1 and threshold = 20 (or more); scale the layers around it instead"
+        )
+    if kind.__name__.startswith("QuickGELU"):
+        if _is_quick_gelu(kind):
+            return named("QuickGELU")
+        raise Refusal(f"the class {kind.__name__} is not torch's, and its forward is not x * torch.sigmoid(1.702 * x)")
+    for base in (nn.Sequential, nn.Linear, nn.ReLU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.Dropout):
+        if isinstance(module, base):
+            raise Refusal(f"{kind.__name__} is a subclass of {base.__name__}, which may compute anything")
+    raise Refusal(
+        f"{kind.__name__} is neither Linear nor an activation that is compiled ({', '.join(NAMES)}); "
+        "replace it, or compile the part of the network without it"
+    )
+
+
+def _is_quick_gelu(kind: type) -> bool:
+    """Whether a class is a bare nn.Module with this very code, on the same torch."""
+
+    def quick_gelu(self: Any, x: Any) -> Any:
+        return x * torch.sigmoid(1.702 * x)
+
+    methods = {name: value for name, value in vars(kind).items() if callable(value)}
+    forward, ours = methods.pop("forward", None), quick_gelu.__code__
+    theirs = getattr(forward, "__code__", None)
+    if kind.__bases__ != (nn.Module,) or methods.keys() - {"__init__"} or theirs is None:
+        return False
+    same = (theirs.co_code, theirs.co_names) == (ours.co_code, ours.co_names)
+    numbers = [value for value in theirs.co_consts if not isinstance(value, str | None)]
+    return same and numbers == [1.702] and getattr(forward, "__globals__", {}).get("torch") is torch

@@ -21,10 +21,13 @@ import numpy as np
 from flint import arb
 
 from headsmith.functions import Expression
+from headsmith.functions.activations import THRESHOLD, spelled
 from headsmith.proof.rounding import Format, gamma
 from headsmith.proof.statement import Head
 
 INFLATE = 1 + 1e-9  # pays for float64 arithmetic on sums of non-negative terms
+BOTTOMS = {"SiLU": -0.2784646, "QuickGELU": -0.1636103, "GELU": -0.1699713, "GELUTanh": -0.1700410}
+STEEPEST = 1.13  # the largest slope of those with a bottom
 SAMPLES = 256  # cells in which an activation is sampled, with its Lipschitz constant between
 
 
@@ -86,6 +89,22 @@ class Nonlinearity:
         between = (slope + np.abs(tilt)) * width / (2 * SAMPLES)
         room = 1e-9 * (1 + np.abs(z).max(1) * (1 + np.abs(tilt))) + self.gap
         return tilt, (least + most) / 2, ((most - least) / 2 + between + room) * INFLATE
+
+
+def activation(formula: Expression) -> Nonlinearity:
+    """What the proof needs to know of it: where it turns, its steepest slope, and where its code departs from it.
+
+    >>> from headsmith.functions.activations import named
+    >>> activation(named("silu")).bottom
+    -0.2784646
+    """
+    name = spelled(formula)
+    if name.startswith("LeakyReLU"):
+        slope = float(name[10:-1])
+        return Nonlinearity(formula, 0.0 if slope < 0 else None, max(1.0, abs(slope)))
+    if name == "Softplus":
+        return Nonlinearity(formula, gap=math.exp(-THRESHOLD), cut=THRESHOLD)
+    return Nonlinearity(formula, BOTTOMS.get(name), STEEPEST if name in BOTTOMS else 1.0)
 
 
 @dataclass(frozen=True, eq=False)

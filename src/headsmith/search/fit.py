@@ -6,18 +6,16 @@ its error measured on another, finer grid.  Success is always measured, so a poo
 correctness.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from headsmith.search.descent import ITERATIONS, Descended, Work, descend, misfit, penalty, solve_values
 from headsmith.search.keys import Array, Keys, lines, merge, split
-from headsmith.search.question import Function, Question
+from headsmith.search.question import Question
 from headsmith.search.starts import Segments, grids, plain
-from headsmith.search.table import KeyTable, Unreached, best_reference, noise
-
-__all__ = ["BUDGET", "KeyTable", "Trial", "Unreached", "finish", "fit", "refit_values", "starts", "trial"]
+from headsmith.search.table import KeyTable, best_reference, noise
 
 BUDGET = 0.7e6
 
@@ -121,70 +119,3 @@ def constant(question: Question) -> KeyTable:
     """One key: the middle of the range of f."""
     values = np.array([question.middle])
     return _table(question, np.zeros(1), np.zeros(1), values, Keys(np.zeros(0), np.zeros(0)), Work(np.inf))
-
-
-def fit(
-    f: Function,
-    lo: float,
-    hi: float,
-    keys: int,
-    eps: float,
-    *,
-    kinks: Sequence[float] = (),
-    cap: float | None = None,
-    dtype: str = "float64",
-    margin: float = 0.97,
-    effort: float = 1.0,
-) -> KeyTable:
-    """A head of exactly `keys` keys: the first within margin eps, else the closest found.
-
-    >>> fit(lambda x: np.sin(3 * x), -2, 2, 8, 1e-6).error < 1e-6
-    True
-    """
-    question = Question(f, lo, hi, eps, kinks, cap, dtype, margin)
-    if keys == 1:
-        return constant(question)
-    work = Work(BUDGET * effort)
-    outcome = trial(question, starts(question, Segments(question), keys, work, many=True), work, patient=True)
-    if outcome.accepted is not None:
-        return outcome.accepted
-    assert outcome.fit is not None
-    last = finish(question, outcome.fit, work)
-    return min((t for t in (outcome.closest, last) if t is not None), key=lambda t: t.error)
-
-
-def refit_values(
-    f: Function,
-    slopes: Array,
-    offsets: Array,
-    lo: float,
-    hi: float,
-    eps: float,
-    *,
-    cap: float | None = None,
-    dtype: str = "float64",
-) -> KeyTable:
-    """The best values for given keys (rounded to the dtype first), equalised by Lawson's weights."""
-    question = Question(f, lo, hi, eps, (), cap, dtype)
-    slopes, offsets = (np.asarray(x).astype(dtype).astype(np.float64) for x in (slopes, offsets))
-    z, y = question.grid(len(slopes))
-    weights = _dense_weights(slopes, offsets, z)
-    lam = penalty(question, len(z), len(slopes))
-    emphasis = np.ones(len(z))
-    best, least = np.zeros(len(slopes)), np.inf
-    for _ in range(25):
-        values, _ = solve_values(weights, y, lam, emphasis)
-        residual = np.abs(y - values @ weights)
-        worst = float(residual.max())
-        if worst < least:
-            best, least = values, worst
-        if worst == 0:
-            break
-        emphasis *= np.sqrt(0.1 + residual / worst)
-        emphasis /= np.sqrt(emphasis @ emphasis / len(z))
-    order = np.argsort(slopes)
-    a, b = slopes[order], offsets[order]
-    step = np.diff(a)
-    kept = step > 0
-    keys = Keys(-np.diff(b)[kept] / step[kept], step[kept])
-    return _table(question, slopes, offsets, best + question.middle, keys, Work(np.inf))

@@ -19,12 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from headsmith.functions import Expression
-from headsmith.functions.activations import named, spelled
+from headsmith.functions.activations import named, of_module, spelled
 from headsmith.network import load_tensors, save_tensors
 from headsmith.proof.domain import Interval, read_domain
 from headsmith.proof.rounding import gamma
 from headsmith.refusal import Refusal
-from headsmith.targets.activations import of_module
 from headsmith.targets.perceptron import MLP
 
 METADATA = "layers"

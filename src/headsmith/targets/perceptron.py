@@ -32,10 +32,9 @@ from headsmith.constructions.units import Units, always, folded
 from headsmith.functions import Expression
 from headsmith.proof.certificate import SLACK
 from headsmith.proof.domain import Domain, Interval
-from headsmith.proof.stack import Linear, Nonlinearity, Unit, carry, sensitivities
+from headsmith.proof.stack import Linear, Nonlinearity, Unit, activation, carry, sensitivities
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
-from headsmith.targets.activations import activation
 from headsmith.targets.reading import read_numbers
 
 

@@ -13,8 +13,8 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headsmith.compiler.measurement import curves, errors, scalar
 from headsmith.records.shown import upper
+from headsmith.views.measurement import curves, errors, scalar
 from headsmith.views.scalar import picture as scalar_picture
 from headsmith.views.style import PALETTE, figure
 

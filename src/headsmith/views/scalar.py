@@ -15,8 +15,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headsmith.compiler.measurement import Curves, HeadCurves
 from headsmith.records.shown import upper
+from headsmith.views.measurement import Curves, HeadCurves
 from headsmith.views.style import PALETTE, STYLE
 
 MANY = 48  # keys above which a head is drawn as a heat map, of this many rows

@@ -25,8 +25,8 @@ PAPER = "algorithm-emulation"
 )
 def staircase() -> Evidence:
     """sin(3*x) on [-2, 2] with as many keys as ours: how far the printed rule gets, and ours at eps = 1e-4."""
-    from headsmith.compiler.measurement import measure
     from headsmith.targets import compile
+    from headsmith.views.measurement import measure
 
     net = compile("sin(3*x)", domain=(-2, 2), eps=1e-4)
     keys = net.plan.anchors

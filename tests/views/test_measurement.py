@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from headsmith.compiler.measurement import curves, measure, samples, ties
 from headsmith.targets import compile
+from headsmith.views.measurement import curves, measure, samples, ties
 
 
 @pytest.fixture(scope="module", params=["float64", "float32"])
