@@ -33,7 +33,7 @@ class Gathered(Grid):
     tokens: int
 
     @property
-    def heads(self) -> int:
+    def heads(self) -> int:  # type: ignore[override]
         return self.tokens + 1
 
     def method(self, target: Any) -> str:

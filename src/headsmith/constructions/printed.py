@@ -75,20 +75,13 @@ class TooLarge(Design):
     """A printed rule that asks for more anchors than are built: its size and the paper's promise are known."""
 
     name = "printed rule"
+    heads = layers = 1
     anchors: float
     eps: float
 
     @property
     def keys(self) -> int:
         return int(self.anchors)
-
-    @property
-    def heads(self) -> int:
-        return 1
-
-    @property
-    def layers(self) -> int:
-        return 1
 
     def method(self, target: Any) -> str:
         return "printed"

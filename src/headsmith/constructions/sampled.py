@@ -30,19 +30,12 @@ class SampledHead(Design):
     """A table of keys; its error is measured on samples, as densely as the constants ask for."""
 
     name, serves = "sampled", "callable"
+    heads = layers = 1
     head: Head
 
     @property
     def keys(self) -> int:
         return self.head.keys
-
-    @property
-    def heads(self) -> int:
-        return 1
-
-    @property
-    def layers(self) -> int:
-        return 1
 
     def method(self, target: Any) -> str:
         return "analytic"

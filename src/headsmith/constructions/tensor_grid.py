@@ -40,19 +40,12 @@ class Grid(Design):
     """One head whose keys are a product of one-dimensional keys, with a value for each component."""
 
     name, serves = "grid", "formula"
+    heads = layers = 1
     head: TensorHead
 
     @property
     def keys(self) -> int:
         return self.head.tokens
-
-    @property
-    def heads(self) -> int:
-        return 1
-
-    @property
-    def layers(self) -> int:
-        return 1
 
     def size(self) -> str:
         """6 x 5 = 30 memory tokens."""
