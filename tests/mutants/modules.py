@@ -73,7 +73,7 @@ MUTANTS = [
     stack("fresh directions of a bent zonotope", "np.diag(width)", "0 * np.diag(width)"),
     stack("half of the fresh directions", "np.diag(width)", "np.diag(width) / 2"),
     stack("noise through an activation", "np.abs(tilt) * self.noise + 1e-15", "1e-15"),
-    Mutant("softplus beyond its threshold", STACK, "arb(0, self.gap)", "arb(0)", "tests/targets/test_activations.py"),
+    Mutant("softplus beyond its threshold", STACK, "arb(0, self.gap)", "arb(0)", "tests/functions/test_activations.py"),
     Mutant(
         "the worst output, not the best",
         UNITS,
