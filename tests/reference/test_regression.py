@@ -78,3 +78,32 @@ def test_ridge_solves_the_penalised_problem_and_ols_the_plain_one():
         assert gradient.abs().max() < 1e-13
     w = torch.stack([regression.ols(X, Y, e) for e in torch.eye(2, dtype=torch.float64)])
     assert (X.T @ (X @ w - Y)).abs().max() < 1e-13
+
+
+def test_ridge_with_a_chosen_penalty_is_leave_one_out_done_by_hand():
+    g = torch.Generator().manual_seed(0)
+    X, y, x = (torch.randn(shape, generator=g).double() for shape in ((9, 3), (9,), (2, 3)))
+    penalties = torch.tensor([0.01, 1.0, 30.0]).double()
+
+    def fitted(X, y, penalty, x):
+        centre, level = X.mean(0), y.mean()
+        Xc = X - centre
+        return level + (x - centre) @ torch.linalg.solve(
+            Xc.T @ Xc + penalty * torch.eye(3).double(), Xc.T @ (y - level)
+        )
+
+    def left_out(penalty):
+        rest = [torch.arange(9) != i for i in range(9)]
+        return sum(float(fitted(X[r], y[r], penalty, X[i]) - y[i]) ** 2 for i, r in enumerate(rest))
+
+    errors = [left_out(penalty) for penalty in penalties]
+    assert len(set(errors)) == 3
+    best = penalties[errors.index(min(errors))]
+    assert torch.allclose(regression.ridge_loo(X, y, x, penalties), fitted(X, y, best, x))
+    many = regression.ridge_loo(torch.stack([X, X + 3]), torch.stack([y, y - 1]), torch.stack([x, x + 3]), penalties)
+    assert torch.allclose(many[1], many[0] - 1)  # each prompt on its own, with an intercept
+
+
+def test_the_context_mean_is_the_same_for_every_query():
+    y = torch.tensor([[1.0, 2.0, 6.0]])
+    assert regression.context_mean(torch.randn(1, 3, 2), y, torch.randn(1, 4, 2)).tolist() == [[3.0] * 4]

@@ -18,12 +18,14 @@ import torch
 from torch import Tensor
 
 __all__ = [
+    "context_mean",
     "debiased_gd",
     "kernel_smoother",
     "linear_attention",
     "normalised_gd",
     "ols",
     "ridge",
+    "ridge_loo",
     "softmax_pair",
     "vanilla_gd",
     "zero",
@@ -87,6 +89,37 @@ def ridge(X: Tensor, y: Tensor, x: Tensor, noise: float, prior: Tensor | float |
     gram = X.transpose(-1, -2) @ X + torch.diag_embed(penalty.expand(d))
     weights = torch.linalg.solve(gram, (X.transpose(-1, -2) @ y.unsqueeze(-1)).squeeze(-1))
     return (weights * x).sum(-1)
+
+
+def context_mean(X: Tensor, y: Tensor, x: Tensor) -> Tensor:
+    """The mean of the responses, for every query x (..., Q, d): what is known without looking at covariates."""
+    return y.mean(-1, keepdim=True).expand(x.shape[:-1])
+
+
+def ridge_loo(X: Tensor, y: Tensor, x: Tensor, penalties: Tensor | None = None) -> Tensor:
+    """Ridge with a free intercept at queries x (..., Q, d); each prompt has the penalty of least leave-one-out error.
+
+    The residual of example i when it is left out is r_i / (1 - h_i), h_i the i-th diagonal entry of the hat matrix
+    1/L + Xc (Xc'Xc + penalty)^-1 Xc' (Xc centred), so all penalties are tried at the cost of one eigendecomposition.
+
+    >>> X = torch.tensor([[0.0], [1.0], [2.0], [3.0]])
+    >>> ridge_loo(X, 2 * X[:, 0] + 1, torch.tensor([[4.0]])).round(decimals=3)
+    tensor([9.])
+    """
+    count = X.shape[-2]
+    if penalties is None:
+        penalties = count * torch.logspace(-6, 2, 17, dtype=X.dtype, device=X.device)
+    centre, level = X.mean(-2, keepdim=True), y.mean(-1, keepdim=True)
+    Xc, yc = X - centre, y - level
+    values, vectors = torch.linalg.eigh(Xc.mT @ Xc)
+    turned = Xc @ vectors  # (..., L, d): the examples in the basis where the Gram matrix is diagonal
+    shrink = 1 / (values.clamp(min=0).unsqueeze(-2) + penalties.unsqueeze(-1))  # (..., penalties, d)
+    weights = shrink * (turned.mT @ yc.unsqueeze(-1)).mT
+    residual = yc.unsqueeze(-2) - weights @ turned.mT
+    left_out = residual / (1 - 1 / count - shrink @ turned.square().mT).clamp(min=1e-9)
+    best = left_out.square().sum(-1).argmin(-1, keepdim=True)
+    chosen = weights.take_along_dim(best.unsqueeze(-1), -2)  # (..., 1, d)
+    return level + (chosen @ ((x - centre) @ vectors).mT).squeeze(-2)
 
 
 def ols(X: Tensor, y: Tensor, x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from headsmith.records import progress
 from headsmith.records.shown import Shown, number
 from headsmith.refusal import Refusal
 
-__all__ = ["Sweep", "sweep"]
+__all__ = ["Sweep", "serve", "spread", "sweep"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,21 +79,22 @@ def sweep(
     workers = min(processes or os.cpu_count() or 1, len(jobs))
     if workers > 1:
         described = None if task is None else asdict(task)
-        for _ in progress(_spread([{**job, "task": described} for job in jobs], workers), f"{len(jobs)} runs"):
+        every = [{**job, "task": described} for job in jobs]
+        for _ in progress(spread(every, workers, __name__), f"{len(jobs)} runs"):
             pass
     runs = {(h, a): train(h, activation=a, seeds=chosen, task=task, **shared) for h, a in settings}
     return Sweep(runs)
 
 
-def _spread(jobs: list[dict[str, Any]], workers: int) -> Iterator[None]:
-    """Hand the jobs to worker processes; yields as each is done."""
+def spread(jobs: list[dict[str, Any]], workers: int, module: str) -> Iterator[None]:
+    """Hand the jobs to worker processes that run `work()` of a module of ours; yields as each is done."""
     queue: SimpleQueue[dict[str, Any]] = SimpleQueue()
     for job in jobs:
         queue.put(job)
     done: SimpleQueue[str] = SimpleQueue()
 
-    def serve() -> None:
-        command = [sys.executable, "-c", "from headsmith.lab.train.sweep import work; work()"]
+    def employ() -> None:
+        command = [sys.executable, "-c", f"from {module} import work; work()"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=environment) as worker:
             assert worker.stdin is not None and worker.stdout is not None
@@ -103,7 +104,7 @@ def _spread(jobs: list[dict[str, Any]], workers: int) -> Iterator[None]:
             worker.stdin.close()
 
     with ThreadPoolExecutor(workers) as pool:
-        servers = [pool.submit(serve) for _ in range(workers)]
+        servers = [pool.submit(employ) for _ in range(workers)]
         for _ in jobs:
             answer = done.get()
             if answer != "done":
@@ -116,12 +117,20 @@ def _spread(jobs: list[dict[str, Any]], workers: int) -> Iterator[None]:
 
 
 def work() -> None:
+    """Train what the jobs on standard input describe."""
+
+    def one(job: dict[str, Any]) -> None:
+        described = job.pop("task")
+        train(**job, task=None if described is None else Task(**_tuples(described)))
+
+    serve(one)
+
+
+def serve(carry_out: Callable[[dict[str, Any]], object]) -> None:
     """Answer each job on standard input with "done" or the sentence of a refusal."""
     for line in sys.stdin:
-        job = json.loads(line)
-        described = job.pop("task")
         try:
-            train(**job, task=None if described is None else Task(**_tuples(described)))
+            carry_out(json.loads(line))
             print("done", flush=True)
         except Refusal as refusal:
             print(str(refusal), flush=True)

@@ -9,7 +9,6 @@ random generator are part of it.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,13 +17,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headsmith.lab.train.loop import Loop, Loss
 from headsmith.records import Record, progress
 from headsmith.refusal import Refusal
 
-__all__ = ["Fit", "fit", "fit_seeds", "squared_error"]
+__all__ = ["Fit", "fit", "fit_seeds", "marks", "run", "squared_error"]
 
 Sampler = Callable[[torch.Generator], Any]
-Loss = Callable[[nn.Module, Any], Tensor]
+
+CHUNK = 50
+"""Steps on a GPU between two looks at the clock."""
 
 
 @dataclass
@@ -61,47 +63,71 @@ def fit(
 ) -> Fit:
     """Train `model` in place with Adam on `steps` batches from `sample(generator)`.
 
-    schedule  "cosine" (to 1 % of the rate) or "constant";  evaluate  a score noted `notes` times beside the
-    loss
+    schedule  "cosine" (to 1 % of the rate), "constant" or "one-cycle"
+    evaluate  a score noted `notes` times beside the loss
     record    a folder that keeps the checkpoint `name`, so that the same call continues or is read back
 
     >>> data = lambda g: (x := torch.rand(64, 1, generator=g), 2 * x)
     >>> fit(nn.Linear(1, 1), data, steps=500, rate=0.1).losses[-1] < 1e-3
     True
     """
-    if steps < 1 or rate <= 0 or schedule not in ("cosine", "constant"):
+    if steps < 1 or rate <= 0 or schedule not in ("cosine", "constant", "one-cycle"):
         raise Refusal(
-            f"training needs steps >= 1, rate > 0 and a cosine or constant schedule; got {steps}, {rate}, {schedule!r}"
+            "training needs steps >= 1, rate > 0 and a cosine, constant or one-cycle schedule; "
+            f"got {steps}, {rate}, {schedule!r}"
         )
-    generator = torch.Generator().manual_seed(seed)
-    kept = [p for p in model.parameters() if p.requires_grad]
-    adam = torch.optim.AdamW(kept, lr=rate, weight_decay=weight_decay, foreach=True)
+    loop = Loop(
+        model, lambda generator, _: sample(generator), loss, steps=steps, rate=rate, schedule=schedule, seed=seed,
+        weight_decay=weight_decay, clip=clip,
+    )  # fmt: skip
     made = Fit(model, seed)
-    start, total = _restore(made, kept, adam, generator, record, name)
-    marks = {round(steps * (i + 1) / notes) for i in range(notes)}
-    saved, since = time.monotonic(), made.steps[-1] if made.steps else 0
-    for step in progress(range(start, steps), f"training ({name})"):
-        share = 0.5 * (1 + math.cos(math.pi * step / steps)) if schedule == "cosine" else 1.0
-        for group in adam.param_groups:
-            group["lr"] = rate * (0.01 + 0.99 * share)
-        value = loss(model, sample(generator))
-        adam.zero_grad()
-        value.backward()
-        if clip is not None:
-            nn.utils.clip_grad_norm_(kept, clip)
-        adam.step()
-        total += float(value.detach())
-        if step + 1 in marks:
-            made.steps.append(step + 1)
-            made.losses.append(total / (step + 1 - since))
-            if evaluate is not None:
-                with torch.no_grad():
-                    made.scores.append(float(evaluate(model)))
-            total, since = 0.0, step + 1
-        if record is not None and (step + 1 == steps or time.monotonic() - saved > 10):
-            _save(made, kept, adam, generator, record, name, step + 1, total)
-            saved = time.monotonic()
+    score = None if evaluate is None else lambda: float(evaluate(model))
+    run(loop, made, marks(steps, notes), score=score, record=record, name=name)
     return made
+
+
+def marks(steps: int, notes: int) -> list[int]:
+    """The steps after which a note is taken: `notes` of them, the last one too.
+
+    >>> marks(100, 4)
+    [25, 50, 75, 100]
+    """
+    return sorted({round(steps * (i + 1) / notes) for i in range(notes)} - {0})
+
+
+def run(
+    loop: Loop,
+    made: Fit,
+    stops: Sequence[int],
+    *,
+    score: Callable[[], float] | None = None,
+    record: Record | None = None,
+    name: str = "fit",
+    every: float = 10.0,
+    until: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Continue from the checkpoint `name` to the last stop, noting the loss at each, saving `every` so many seconds.
+
+    False if `until` said that it is time to stop before the end: what was reached is saved.
+    """
+    _restore(made, loop, record, name)
+    if loop.step >= stops[-1]:
+        return True
+    saved, chunk = time.monotonic(), CHUNK if loop.on_gpu else 1
+    for step in progress(range(loop.step, stops[-1], chunk), f"training ({name})"):
+        target = min(step + chunk, stops[-1])
+        while loop.step < target:
+            stop = next(s for s in stops if s > loop.step)
+            loop.advance(min(target, stop) - loop.step)
+            if loop.step == stop:
+                _note(made, loop, score)
+        late = loop.step < stops[-1] and until()
+        if record is not None and (late or loop.step == stops[-1] or time.monotonic() - saved > every):
+            record.save_tensors(name, loop.state() | _notes(made))
+            saved = time.monotonic()
+        if late:
+            return False
+    return True
 
 
 def fit_seeds(
@@ -122,56 +148,28 @@ def fit_seeds(
     return fits
 
 
-def _save(
-    made: Fit,
-    kept: list[nn.Parameter],
-    adam: torch.optim.Optimizer,
-    generator: torch.Generator,
-    record: Record,
-    name: str,
-    step: int,
-    total: float,
-) -> None:
-    tensors = {"step": torch.tensor(step), "total": torch.tensor(total, dtype=torch.float64)}
-    tensors["random"] = generator.get_state()
-    for i, parameter in enumerate(kept):
-        state = adam.state[parameter]
-        tensors |= {
-            f"{i}.value": parameter,
-            f"{i}.mean": state["exp_avg"],
-            f"{i}.square": state["exp_avg_sq"],
-        }
-    for key in ("steps", "losses", "scores"):
-        tensors[key] = torch.tensor(getattr(made, key), dtype=torch.float64)
-    record.save_tensors(name, tensors)
+def _note(made: Fit, loop: Loop, score: Callable[[], float] | None) -> None:
+    since = made.steps[-1] if made.steps else 0
+    made.steps.append(loop.step)
+    made.losses.append(float(loop.total) / (loop.step - since))
+    if score is not None:
+        with torch.no_grad():
+            made.scores.append(score())
+    loop.total.zero_()
 
 
-def _restore(
-    made: Fit,
-    kept: list[nn.Parameter],
-    adam: torch.optim.Optimizer,
-    generator: torch.Generator,
-    record: Record | None,
-    name: str,
-) -> tuple[int, float]:
-    """Put a checkpoint back, if there is one; the step to continue from and the loss summed since the last
-    note.
-    """
+def _notes(made: Fit) -> dict[str, Tensor]:
+    return {key: torch.tensor(getattr(made, key), dtype=torch.float64) for key in ("steps", "losses", "scores")}
+
+
+def _restore(made: Fit, loop: Loop, record: Record | None, name: str) -> None:
+    """Put a checkpoint back, if there is one."""
     if record is None:
-        return 0, 0.0
+        return
     try:
-        tensors = record.load_tensors(name)
+        state = record.load_tensors(name)
     except FileNotFoundError:
-        return 0, 0.0
-    with torch.no_grad():
-        for i, parameter in enumerate(kept):
-            parameter.copy_(tensors[f"{i}.value"])
-            adam.state[parameter] = {
-                "step": tensors["step"].float(),
-                "exp_avg": tensors[f"{i}.mean"],
-                "exp_avg_sq": tensors[f"{i}.square"],
-            }
-    generator.set_state(tensors["random"])
-    made.steps = [int(s) for s in tensors["steps"].tolist()]
-    made.losses, made.scores = tensors["losses"].tolist(), tensors["scores"].tolist()
-    return int(tensors["step"]), float(tensors["total"])
+        return
+    loop.restore(state)
+    made.steps = [int(s) for s in state["steps"].tolist()]
+    made.losses, made.scores = state["losses"].tolist(), state["scores"].tolist()
