@@ -20,6 +20,7 @@ FOLDERS: dict[str, str] = {
     "algorithm-emulation": "emulation",
     "softmax-universality": "universality",
     "icl-linear-regression": "icl",
+    "deep-optimizers": "deep_optimizers",
 }
 """Short name -> the folder of its experiments and errata, in the order in which they are listed."""
 
