@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from headsmith.lab.train.transformer import Attention, Interleaved, Pairs, Shape, Transformer, weigh
+from headsmith.lab.train.transformer import Interleaved, MultiHead, Pairs, Shape, Transformer, weigh
 from headsmith.refusal import Refusal
 
 KINDS = ("softmax", "relu")
@@ -25,7 +25,7 @@ def loop(attention, asking, asked, visible):
             for h in range(heads):
                 part = slice(h * size, (h + 1) * size)
                 seen = [s for s in range(asked.shape[1]) if visible[i, s]]
-                scores = [float(q[part] @ keys[b, s, part]) / math.sqrt(size) for s in seen]
+                scores = [(q[part] @ keys[b, s, part]).item() / math.sqrt(size) for s in seen]
                 if attention.kind == "softmax":
                     total = sum(math.exp(s) for s in scores)
                     weights = [math.exp(s) / total for s in scores]
@@ -39,7 +39,7 @@ def loop(attention, asking, asked, visible):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_attention_is_the_plain_loop(kind):
-    attention = Attention(Shape(1, 2, 6, attention=kind)).double()
+    attention = MultiHead(Shape(1, 2, 6, attention=kind)).double()
     asking, asked = torch.randn(2, 3, 6).double(), torch.randn(2, 4, 6).double()
     visible = torch.tensor([[1, 0, 1, 0], [1, 1, 1, 1], [0, 0, 0, 1]]).bool()
     assert torch.allclose(attention(asking, asked, visible), loop(attention, asking, asked, visible), atol=1e-12)

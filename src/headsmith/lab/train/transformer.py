@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from headsmith.refusal import Refusal
 
-__all__ = ["Attention", "Block", "Interleaved", "Pairs", "Shape", "Transformer"]
+__all__ = ["Block", "Interleaved", "MultiHead", "Pairs", "Shape", "Transformer"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def weigh(scores: Tensor, visible: Tensor, kind: str) -> Tensor:
     return scores.relu() * (visible / visible.sum(-1, keepdim=True))
 
 
-class Attention(nn.Module):
+class MultiHead(nn.Module):
     """Multi-head attention of `asking` tokens (B, Q, width) over `asked` ones (B, T, width)."""
 
     def __init__(self, shape: Shape) -> None:
@@ -82,7 +82,7 @@ class Block(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.attention_norm, self.mlp_norm = nn.LayerNorm(shape.width), nn.LayerNorm(shape.width)
-        self.attention = Attention(shape)
+        self.attention = MultiHead(shape)
         hidden = shape.stretch * shape.width
         self.mlp = nn.Sequential(nn.Linear(shape.width, hidden), nn.GELU("tanh"), nn.Linear(hidden, shape.width))
 

@@ -31,7 +31,7 @@ from headsmith.papers.deep_optimizers.frame import (
     rows,
     value,
 )
-from headsmith.papers.deep_optimizers.measured import Case
+from headsmith.papers.deep_optimizers.measured import Panel
 from headsmith.papers.registry import Claim, Outcome, experiment
 from headsmith.records import Record
 
@@ -44,14 +44,14 @@ def panel(layers: int, far: float) -> str:
     return f"N = {layers}, w2 = {far:g}"
 
 
-def cases(settings: Mapping[str, Any], attentions: Sequence[str]) -> list[Case]:
+def cases(settings: Mapping[str, Any], attentions: Sequence[str]) -> list[Panel]:
     """Every depth of the target with every mixture."""
     found = []
     for layers in settings["nets"]:
         asked = {ATTENTIONS[kind]: measured.learner(settings, kind, layers) for kind in attentions}
         for far in settings["far"]:
             task = ReluNetworks(layers, settings["features"], settings["width"], far)
-            found.append(Case(panel(layers, far), task, asked))
+            found.append(Panel(panel(layers, far), task, asked))
     return found
 
 

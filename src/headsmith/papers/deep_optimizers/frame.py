@@ -25,7 +25,7 @@ NEAR = 0.05
 """What "near the trained network" may mean, in pooled R^2."""
 
 SMOKE: dict[str, Any] = {
-    "layout": "pairs", "length": 20, "positions": 0, "steps": 2_000, "rate": 4e-3, "batch": 64, "curriculum": 0.0,
+    "layout": "pairs", "length": 20, "positions": 0, "steps": 1_500, "rate": 4e-3, "batch": 64, "curriculum": 0.0,
     "blocks": 3, "heads": 4, "tokens": 48, "stretch": 4, "features": 3, "width": 32, "nets": [3],
     "far": [0.0, 0.1, 0.3, 0.5], "examples": [3, 5, 10, 15, 20, 25, 30], "prompts": 2_000, "baseline_prompts": 100,
 }  # fmt: skip

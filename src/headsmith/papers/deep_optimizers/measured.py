@@ -24,7 +24,7 @@ from headsmith.lab.train.training import Fit
 from headsmith.lab.train.transformer import Pairs, Shape
 from headsmith.papers.deep_optimizers.controls import Test, closed_form, test_prompts, trained_networks
 
-__all__ = ["Case", "device", "guesses", "learner", "measure", "scored", "train_all"]
+__all__ = ["Panel", "device", "guesses", "learner", "measure", "scored", "train_all"]
 
 Settings = Mapping[str, Any]
 Guesses = dict[str, Tensor]
@@ -32,7 +32,7 @@ TEST_SEED = 77
 
 
 @dataclass(frozen=True)
-class Case:
+class Panel:
     """One panel: its name, the task that is asked, and the learners (by name) that answer."""
 
     name: str
@@ -65,7 +65,7 @@ def train_all(
 
 
 def measure(
-    cases: Sequence[Case], settings: Settings, out: Path, once: Callable[..., Any], precision: str = "tf32"
+    cases: Sequence[Panel], settings: Settings, out: Path, once: Callable[..., Any], precision: str = "tf32"
 ) -> dict[str, Any]:
     """The measurements of all cases; `once(name, compute)` keeps what was computed before an interruption."""
     distinct = list({repr(one): one for case in cases for one in case.learners.values()}.values())
