@@ -151,7 +151,7 @@ class Loop:
 
     def _capture(self) -> None:
         """Compile the loss and capture a step, as far as this machine can; then go back to where we were."""
-        self._table = torch.tensor(self.rates, device=self.device)
+        self._table = torch.tensor(self.rates + 8 * [0.0], device=self.device)  # warming up reads past the last step
         before, eager = self.state(), self.loss
         before = {name: value.clone() for name, value in before.items()}
         for self.how, self.loss in (("compiled, one CUDA graph", torch.compile(eager)), ("one CUDA graph", eager)):

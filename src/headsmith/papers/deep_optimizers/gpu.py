@@ -13,7 +13,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,9 @@ DRY = {
 }  # fmt: skip
 
 
-def probe(settings: dict[str, Any], device: str, steps: int) -> None:
+def probe(settings: dict[str, Any], attentions: Sequence[str], device: str, steps: int) -> None:
     """Steps per second of each kind of attention in each precision, after compiling."""
-    for kind in ATTENTIONS:
+    for kind in attentions:
         for precision in ("tf32", "bfloat16"):
             loop = loop_of(measured.learner(settings, kind, settings["nets"][0]), device, precision)
             begun = time.perf_counter()
@@ -107,7 +107,7 @@ def main(argv: list[str] | None = None) -> int:
         return time.perf_counter() - begun > 60 * options.minutes - need
 
     if options.probe:
-        probe(settings, device, 3 if options.dry else 300)
+        probe(settings, options.attention or list(ATTENTIONS), device, 3 if options.dry else 300)
         return 0
     attentions = options.attention or ATTENTIONS_OF[options.figure]
     cases = figures_1_2.cases(settings, attentions)
