@@ -12,6 +12,7 @@ from headsmith.network import fingerprint
 from headsmith.refusal import Refusal
 
 from .examples import DRAWN, EACH, EXAMPLES
+from .forgery import sampled
 
 every_kind = pytest.mark.parametrize("name", EACH)
 
@@ -80,6 +81,32 @@ def test_a_cast_makes_it_void(name):
         _ = net.certificate
     with pytest.raises(hs.StaleCertificate):
         net.save("never.safetensors")
+
+
+def attributes(network):
+    """Every attribute that a layer runs on, and another value for it."""
+    own = vars(torch.nn.Module())
+    for path, layer in network.named_modules():
+        for name, value in vars(layer).items():
+            if name not in own and name != "_tap":
+                yield f"{path}.{name}", layer, name, _other(value)
+
+
+def _other(value):
+    if isinstance(value, bool | torch.Tensor):
+        return value == False  # noqa: E712  of tensors too
+    return value + 1 if isinstance(value, int | float) else "none" if value is None else None
+
+
+@every_kind
+def test_a_changed_attribute_of_a_layer_makes_it_void(name):
+    net = copy.deepcopy(EXAMPLES[name]())
+    for what, layer, attribute, other in sampled(attributes(net.network), 24):
+        before = vars(layer)[attribute]
+        vars(layer)[attribute] = other
+        assert VOID in repr(net), what
+        vars(layer)[attribute] = before
+    assert net.valid
 
 
 @every_kind

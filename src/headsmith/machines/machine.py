@@ -24,7 +24,8 @@ from torch import Tensor
 from headsmith.compiler.compiled import VOID, accept
 from headsmith.compiler.target import read_value, write_value
 from headsmith.constructions.design import Altered
-from headsmith.network import Network, digest, fingerprint
+from headsmith.network import Network, digest, fingerprint, wiring
+from headsmith.network.network import classes, overridden
 from headsmith.proof.certificate import Bound, Certificate, StaleCertificate
 from headsmith.proof.domain import Domain
 from headsmith.proof.rounding import ASSUMPTIONS
@@ -91,6 +92,7 @@ class Machine(Shown, ABC):
                 column.setflags(write=False)
         self.parameters, self.tables = MappingProxyType(dict(self.parameters)), MappingProxyType(dict(tables))
         self.network = self._build()
+        self._classes = classes(self.network)
         self._frozen = self._digest()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -110,9 +112,8 @@ class Machine(Shown, ABC):
             for column in ("slopes", "offsets", "values", "lines")
         }
         network = {f"network/{name}": tensor for name, tensor in self.network.tensors().items()}
-        wiring = {f"wiring/{name}": tensor for name, tensor in self.network.named_buffers()}
-        record = [self.kind, self._record(), _written(plain), self.network.config()]
-        return digest(record, {**arrays, **network, **wiring})
+        record = [self.kind, self._record(), _written(plain), self.network.config(), wiring(self.network)]
+        return digest(record, {**arrays, **network})
 
     def _record(self) -> dict[str, Any]:
         return _written(self.parameters)
@@ -125,7 +126,12 @@ class Machine(Shown, ABC):
     @property
     def valid(self) -> bool:
         """Whether everything is still what the proofs speak of, and nothing listens in the network."""
-        return not self.network.patched and self._digest() == self._frozen
+        if classes(self.network) != self._classes or self.network.patched or overridden(self):
+            return False
+        try:
+            return self._digest() == self._frozen
+        except Exception:  # what cannot even be read is not what was proved
+            return False
 
     def proved_hash(self) -> str:
         """The weight hash that the proofs speak of; raises StaleCertificate where anything was changed since."""
