@@ -1,8 +1,10 @@
 """The one interface, on every kind: run, certify, explain, plot, save, load, certify the file, build again, void."""
 
 import copy
+from dataclasses import fields, replace
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 
@@ -70,6 +72,34 @@ def test_its_domain_is_in_its_sentence(name):
     net = EXAMPLES[name]()
     for words in str(net.certificate.domain).split("], "):
         assert words.rstrip("]") in net.certificate.statement
+
+
+def others(target):
+    """The target with one number of one field changed."""
+    for field in fields(target):
+        value = getattr(target, field.name)
+        if isinstance(value, float):
+            yield replace(target, **{field.name: value + 0.5})
+        if isinstance(value, np.ndarray):
+            yield replace(target, **{field.name: _moved(value)})
+        for k, part in enumerate(value if isinstance(value, tuple) else ()):
+            if isinstance(part, np.ndarray):
+                yield replace(target, **{field.name: (*value[:k], _moved(part), *value[k + 1 :])})
+
+
+def _moved(array):
+    moved = np.array(array)
+    moved.flat[-1] += 0.5
+    return moved
+
+
+@every_kind
+def test_its_sentence_is_about_no_other_function(name):
+    net = EXAMPLES[name]()
+    request, plain = net.plan.request, net.target.plain(net.plan.request.domain)
+    for other in others(net.target):
+        asked = replace(request, domain=other.domain(plain, request.dtype))
+        assert other.statement(asked) != net.certificate.statement, other
 
 
 @every_kind
