@@ -215,6 +215,16 @@ def test_a_consistent_lie_about_the_sizes_is_another_proof(tmp_path):
     assert hs.certify(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors)).status == 1
 
 
+@pytest.mark.parametrize("name", ["solver: ols", "attention: head", "neurons: tanh", "gradients: tanh"])
+def test_a_size_that_no_memory_holds_is_a_verdict(name, tmp_path):
+    machine, _ = made(name)
+    manifest, tensors = read(machine.save(tmp_path / "honest.safetensors"))
+    for size in (field for field, value in machine.parameters.items() if isinstance(value, int)):
+        lie = {**manifest, "parameters": {**manifest["parameters"], size: 10**9}}
+        verdict = hs.certify(write(tmp_path / "forged.safetensors", seal(lie, tensors), tensors))
+        assert verdict.status == 1 and "network reads others" in verdict.reason
+
+
 def test_activations_from_a_file_are_proved_again(tmp_path):
     """The promise for heads does not speak of GELU; a file whose GELU is another function is rejected all the same."""
     machine, _ = made("attention: gelu")

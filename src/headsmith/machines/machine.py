@@ -47,6 +47,7 @@ class Machine(Shown, ABC):
     kinds: ClassVar[dict[str, type[Machine]]] = {}
     dtype_name: str = "float64"
     network: Network
+    reads: tuple[int, int]  # named tokens of the prompt, and the features of one
     parameters: Mapping[str, Any]
     tables: Mapping[str, Head]
 
@@ -59,7 +60,7 @@ class Machine(Shown, ABC):
 
     @abstractmethod
     def _size(self, *nothing: Any, **parameters: Any) -> None:
-        """Checks the sizes, keeps them as attributes and in `parameters`: what a file stores beside the network."""
+        """Checks the sizes, keeps them as attributes, in `reads` and in `parameters`, which a file stores."""
 
     @abstractmethod
     def _build(self) -> Network:
@@ -190,6 +191,9 @@ class Machine(Shown, ABC):
             raise Refusal(f"no machine is called {kind!r}; this version knows {', '.join(sorted(Machine.kinds))}")
         machine = cls.__new__(cls)
         machine._size(**{name: read_value(value, {}, set()) for name, value in record.items()})
+        if machine.reads != (len(network.inputs), next(iter(network.layers.values())).width_in):  # before it is built
+            tokens, features = machine.reads
+            raise Altered(f"the sizes are those of {tokens} tokens of {features} features, the network reads others")
         machine._freeze(machine._stored(network))
         if machine.weight_hash != fingerprint(network) or machine._record() != dict(record):
             raise Altered("the stored network is not the one that its numbers make: nothing is proved of it")
