@@ -86,6 +86,29 @@ def test_autocast_is_refused(net):
         net(torch.tensor(0.5))
 
 
+def test_other_arithmetic_is_refused(net, narrow):
+    precision = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("medium")
+        with pytest.raises(Refusal, match='set_float32_matmul_precision\\("highest"\\)'):
+            narrow(0.5)
+        assert float(net(0.5)) == pytest.approx(0.5, abs=1e-3)
+    finally:
+        torch.set_float32_matmul_precision(precision)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_torch_compile_is_refused(net):
+    x = torch.tensor([0.5], dtype=torch.float64)
+    with pytest.raises(Refusal, match="compile would change"):
+        torch.compile(net, backend="eager")(x)
+    beside = torch.compile(lambda y: torch.compiler.disable(net)(y) + 1, backend="eager")
+    assert torch.equal(beside(x), net(x) + 1)
+    net.compile(backend="eager")
+    assert not net.valid
+
+
 def test_gradients_flow_through(net):
     x = torch.tensor([-0.5, 0.5], dtype=torch.float64, requires_grad=True)
     net(x).sum().backward()
@@ -118,6 +141,14 @@ def spoil_config(net):
     layer.scale = 2.0
 
 
+class Scaled(torch.nn.Parameter):
+    """A parameter with arithmetic of its own."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -130,6 +161,13 @@ def spoil_config(net):
         lambda n: n.network.register_forward_hook(lambda *args: None),
         lambda n: n.network.layers["read"].register_forward_pre_hook(lambda *args: None),
         lambda n: setattr(n.network, "forward", torch.zeros_like),
+        lambda n: setattr(n, "network", torch.nn.Linear(1, 1)),
+        lambda n: n.to("meta"),
+        lambda n: vars(n.network.layers["lift"]).update(bias=n.network.layers["lift"].bias + 1),
+        lambda n: setattr(n.network.layers["lift"], "bias", Scaled(n.network.layers["lift"].bias.data)),
+        lambda n: setattr(n, "_compiled_call_impl", torch.zeros_like),  # as compile() does
+        lambda n: setattr(n.network, "_compiled_call_impl", torch.zeros_like),
+        lambda n: object.__setattr__(n.target, "run", lambda network, tokens, domain: 0 * tokens),
     ],
 )
 def test_any_change_makes_the_certificate_stale(net, spoil):

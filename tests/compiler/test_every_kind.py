@@ -1,8 +1,10 @@
 """The one interface, on every kind: run, certify, explain, plot, save, load, certify the file, build again, void."""
 
 import copy
+from dataclasses import fields, replace
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +14,7 @@ from headsmith.network import fingerprint
 from headsmith.refusal import Refusal
 
 from .examples import DRAWN, EACH, EXAMPLES
+from .forgery import sampled
 
 every_kind = pytest.mark.parametrize("name", EACH)
 
@@ -71,6 +74,34 @@ def test_its_domain_is_in_its_sentence(name):
         assert words.rstrip("]") in net.certificate.statement
 
 
+def others(target):
+    """The target with one number of one field changed."""
+    for field in fields(target):
+        value = getattr(target, field.name)
+        if isinstance(value, float):
+            yield replace(target, **{field.name: value + 0.5})
+        if isinstance(value, np.ndarray):
+            yield replace(target, **{field.name: _moved(value)})
+        for k, part in enumerate(value if isinstance(value, tuple) else ()):
+            if isinstance(part, np.ndarray):
+                yield replace(target, **{field.name: (*value[:k], _moved(part), *value[k + 1 :])})
+
+
+def _moved(array):
+    moved = np.array(array)
+    moved.flat[-1] += 0.5
+    return moved
+
+
+@every_kind
+def test_its_sentence_is_about_no_other_function(name):
+    net = EXAMPLES[name]()
+    request, plain = net.plan.request, net.target.plain(net.plan.request.domain)
+    for other in others(net.target):
+        asked = replace(request, domain=other.domain(plain, request.dtype))
+        assert other.statement(asked) != net.certificate.statement, other
+
+
 @every_kind
 def test_a_cast_makes_it_void(name):
     net = copy.deepcopy(EXAMPLES[name]()).half()
@@ -80,6 +111,32 @@ def test_a_cast_makes_it_void(name):
         _ = net.certificate
     with pytest.raises(hs.StaleCertificate):
         net.save("never.safetensors")
+
+
+def attributes(network):
+    """Every attribute that a layer runs on, and another value for it."""
+    own = vars(torch.nn.Module())
+    for path, layer in network.named_modules():
+        for name, value in vars(layer).items():
+            if name not in own and name != "_tap":
+                yield f"{path}.{name}", layer, name, _other(value)
+
+
+def _other(value):
+    if isinstance(value, bool | torch.Tensor):
+        return value == False  # noqa: E712  of tensors too
+    return value + 1 if isinstance(value, int | float) else "none" if value is None else None
+
+
+@every_kind
+def test_a_changed_attribute_of_a_layer_makes_it_void(name):
+    net = copy.deepcopy(EXAMPLES[name]())
+    for what, layer, attribute, other in sampled(attributes(net.network), 24):
+        before = vars(layer)[attribute]
+        vars(layer)[attribute] = other
+        assert VOID in repr(net), what
+        vars(layer)[attribute] = before
+    assert net.valid
 
 
 @every_kind

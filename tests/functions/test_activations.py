@@ -56,6 +56,18 @@ def test_options_without_a_meaning_are_refused():
             of_module(module)
 
 
+metaclass = type("metaclass", (type,), {})
+
+
+class Impostor:
+    """A callable that shows the code of another."""
+
+    __code__, __globals__ = QuickGELU.forward.__code__, QuickGELU.forward.__globals__
+
+    def __call__(self, x):
+        return torch.sin(x)
+
+
 def quick(forward, bases=(nn.Module,), **others):
     return type("QuickGELU", bases, {"forward": forward, **others})()
 
@@ -71,6 +83,10 @@ def test_a_quick_gelu_is_known_by_its_code_and_not_by_its_name():
         quick(good, bases=(nn.Tanh,)),
         quick(good, __call__=lambda self, x: x),
         quick(good, __getattr__=lambda self, name: None),
+        quick(good, __call__=property(lambda self: torch.sin)),
+        quick(good, _call_impl=property(lambda self: torch.sin)),
+        quick(Impostor()),
+        metaclass("QuickGELU", (nn.Module,), {"forward": good})(),
     ):
         with pytest.raises(Refusal, match="its forward is not"):
             of_module(impostor)

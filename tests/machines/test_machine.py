@@ -52,6 +52,17 @@ def changes(machine):
     yield "every weight", lambda m: [p.data.mul_(1.5) for p in m.network.parameters()]
     yield "a hook", lambda m: next(iter(m.network.layers.values())).register_forward_hook(lambda *_: None)
     yield "half precision", lambda m: m.network.half()
+    yield "a compiled call", lambda m: setattr(m.network, "_compiled_call_impl", torch.zeros_like)
+    yield "a class", lambda m: setattr(next(iter(m.network.layers.values())), "__class__", torch.nn.Identity)
+    yield "a method", lambda m: vars(m).__setitem__("prove", lambda: None)
+    plain = [
+        (path, name)
+        for path, layer in machine.network.named_modules()
+        for name, value in vars(layer).items()
+        if isinstance(value, bool | int) and name not in vars(torch.nn.Module())
+    ]
+    for path, name in plain[:: max(1, len(plain) // 3)]:
+        yield f"{path}.{name}", lambda m, p=path, n=name: _raise(vars(m.network.get_submodule(p)), n)
     buffers = list(machine.network.named_buffers())
     for k in range(0, len(buffers), max(1, len(buffers) // 6)):
         name = buffers[k][0]
@@ -61,6 +72,10 @@ def changes(machine):
     for name, value in machine.parameters.items():
         if isinstance(value, int | float):
             yield f"the number {name}", lambda m, n=name, v=value: vars(m).__setitem__(n, 2 * v)
+
+
+def _raise(attributes: dict[str, int], name: str) -> None:
+    attributes[name] += 1
 
 
 def _turn(index: torch.Tensor) -> None:
@@ -198,6 +213,16 @@ def test_a_consistent_lie_about_the_sizes_is_another_proof(tmp_path):
     manifest["parameters"]["domain"] = {"float": (1.5).hex()}
     manifest["certificate"]["statement"] = machine.certificate.statement.replace("[-1, 1]", "[-1.5, 1.5]")
     assert hs.certify(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors)).status == 1
+
+
+@pytest.mark.parametrize("name", ["solver: ols", "attention: head", "neurons: tanh", "gradients: tanh"])
+def test_a_size_that_no_memory_holds_is_a_verdict(name, tmp_path):
+    machine, _ = made(name)
+    manifest, tensors = read(machine.save(tmp_path / "honest.safetensors"))
+    for size in (field for field, value in machine.parameters.items() if isinstance(value, int)):
+        lie = {**manifest, "parameters": {**manifest["parameters"], size: 10**9}}
+        verdict = hs.certify(write(tmp_path / "forged.safetensors", seal(lie, tensors), tensors))
+        assert verdict.status == 1 and "network reads others" in verdict.reason
 
 
 def test_activations_from_a_file_are_proved_again(tmp_path):

@@ -103,7 +103,7 @@ MUTANTS = [
         "for name, head in ()\n            for",
     ),
     _mutant("numbers outside of the digest", "machine", "_written(plain), ", ""),
-    _mutant("indices outside of the digest", "machine", "{**arrays, **network, **wiring}", "{**arrays, **network}"),
+    _mutant("attributes outside of the digest", "machine", ", wiring(self.network)]", "]"),
     _mutant("parameters that can be set", "machine", 'if "_frozen" in self.__dict__:', "if False:"),
     Mutant(
         "an activation that is another function",

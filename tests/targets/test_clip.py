@@ -61,7 +61,7 @@ def test_the_sentence_names_every_hypothesis():
     net = hs.compile(models(4, 2, -0.1, 1.0000004), domain=(-1, 0.3), eps=1e-2)
     assert net.certificate.statement == (
         "|network(x) - Range_[-0.1, 1.0000004](w_i . x_i + t_i)| <= bound for every float64 x in [-1, 0.3], "
-        "at each of 4 tokens of 2 features"
+        f"at each of 4 tokens of 2 features, where W and t have the SHA-256 {net.target.hash()}"
     )
 
 

@@ -197,6 +197,38 @@ def test_weights_that_are_no_parameters_are_refused():
     refuses(model, "no plain parameters")
 
 
+class Scaled(torch.Tensor):
+    """A tensor with arithmetic of its own, which may be other than at the points where a module is run."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+@pytest.mark.parametrize("name", ["weight", "bias"])
+def test_parameters_of_another_class_are_refused(name):
+    model = small()
+    setattr(model[0], name, nn.Parameter(getattr(model[0], name).detach().as_subclass(Scaled)))
+    refuses(model, "no plain parameters")
+
+
+def test_sparse_and_negated_weights():
+    model = small()
+    model[0].weight = nn.Parameter(model[0].weight.detach().to_sparse())
+    refuses(model, "not real numbers in rows")
+    model = small()
+    model[0].weight.data = torch._neg_view(model[0].weight.data)
+    assert np.array_equal(read_module(model).weights[0], -small()[0].weight.detach().numpy())
+
+
+def test_weights_beyond_all_balls_are_refused_in_words():
+    model = small()
+    with torch.no_grad():
+        for linear in (model[0], model[2]):
+            linear.weight *= 1e150
+    refuses(model, "cannot be certified")
+
+
 def test_other_shapes_and_exceptions_are_refused(monkeypatch):
     patched(monkeypatch, nn.functional, "relu", lambda y: y[:, :1])
     refuses(small(), "cannot be run")

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from headsmith.compiler.target import Target
 from headsmith.constructions.design import Altered, Short
 from headsmith.functions.balls import ceil_float, precision
-from headsmith.network import Network, digest, fingerprint
-from headsmith.network.network import patched
+from headsmith.network import Network, fingerprint, wiring
+from headsmith.network.network import classes, overridden, patched
 from headsmith.proof.certificate import Certificate, StaleCertificate
 from headsmith.refusal import Refusal
 
@@ -44,7 +44,7 @@ class Compiled(nn.Module):
     def __init__(self, network: Network, plan: Plan, certificate: Certificate) -> None:
         super().__init__()
         self.network, self._plan, self._certificate = network, plan, certificate
-        self._wired, self._types = _wiring(network), _types(self)
+        self._wired, self._classes = wiring(network), classes(self)
 
     @property
     def plan(self) -> Plan:
@@ -64,9 +64,12 @@ class Compiled(nn.Module):
     @property
     def valid(self) -> bool:
         """Whether the network still computes with the weights that the certificate speaks of, and with nothing else."""
-        if patched(self) or self.network.patched or _types(self) != self._types:
+        if classes(self) != self._classes or patched(self) or self.network.patched or overridden(self.target):
             return False
-        return fingerprint(self.network) == self._certificate.weights and _wiring(self.network) == self._wired
+        try:
+            return fingerprint(self.network) == self._certificate.weights and wiring(self.network) == self._wired
+        except Exception:  # what cannot even be read is not what was proved: attributes of no sense, the device meta
+            return False
 
     @property
     def certificate(self) -> Certificate:
@@ -176,16 +179,6 @@ class Compiled(nn.Module):
         return f"<b>{html.escape(self.plan.title())}</b><p>{VOID}</p>"
 
 
-def _wiring(network: Network) -> str:
-    """SHA-256 of the indices, masks and bands that the layers run on, which files hold as JSON."""
-    return digest({}, dict(network.named_buffers()))
-
-
-def _types(module: nn.Module) -> list[type]:
-    """The classes whose code runs."""
-    return [type(m) for m in module.modules()]
-
-
 def _bound(target: Target, given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
     """The values of all inputs, by place or by name."""
     names = list(target.inputs)
@@ -204,8 +197,7 @@ def _flat(balls: Any) -> list[Any]:
 
 def accept(x: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The input, promoted exactly to the network's dtype; wider, complex or non-finite input is refused."""
-    if torch.is_autocast_enabled(device.type):
-        raise Refusal("autocast would change the arithmetic that the certificate is about: call outside of it")
+    _check_arithmetic(dtype, device)
     if isinstance(x, np.ndarray | np.generic):
         x = torch.as_tensor(x)  # keeps its dtype, so that a wider one is noticed
     given = x if isinstance(x, Tensor) else _exactly(x, dtype)
@@ -222,6 +214,27 @@ def accept(x: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     if promoted.numel() and not bool(torch.isfinite(promoted.detach()).all()):
         raise Refusal("the input holds NaN or infinity; every input must be a finite number in the domain")
     return promoted
+
+
+def _check_arithmetic(dtype: torch.dtype, device: torch.device) -> None:
+    """Refuses whatever makes torch compute in another way than the rounding theorem assumes."""
+    other, instead = "", "call outside of it"
+    if torch.is_autocast_enabled(device.type):
+        other = "autocast"
+    elif torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None:
+        other, instead = "torch.compile", "leave the network out of it, as torch.compiler.disable(net) does"
+    elif dtype == torch.float32 and not _full_products():
+        other, instead = "TF32 or bfloat16 products", 'call torch.set_float32_matmul_precision("highest")'
+    if other:
+        raise Refusal(f"{other} would change the arithmetic that the certificate is about: {instead}")
+
+
+def _full_products() -> bool:
+    """Whether torch multiplies float32 matrices in float32."""
+    try:
+        return torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # set for one backend alone
+        return False
 
 
 def _exactly(x: Any, dtype: torch.dtype) -> Tensor:

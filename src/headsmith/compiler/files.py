@@ -22,12 +22,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from headsmith.compiler.compiled import Compiled
@@ -35,7 +37,7 @@ from headsmith.compiler.plan import Plan
 from headsmith.compiler.request import Request
 from headsmith.compiler.target import Target
 from headsmith.constructions.design import Altered, Design, Short
-from headsmith.network import digest, fingerprint, from_config, load_tensors, save_tensors
+from headsmith.network import Network, digest, fingerprint, from_config, load_tensors, save_tensors
 from headsmith.network.files import canonical
 from headsmith.proof.certificate import Bound, Certificate
 from headsmith.proof.checker import check
@@ -60,7 +62,7 @@ class Verdict:
 
 
 def read(path: str | Path) -> tuple[Manifest, Tensors]:
-    """(manifest, tensors) of a file, as they are: nothing is checked."""
+    """(manifest, tensors) of a file, as they are: nothing is checked but that the manifest has its one spelling."""
     tensors, metadata = load_tensors(path)
     try:
         manifest = json.loads(metadata[MANIFEST])
@@ -68,6 +70,8 @@ def read(path: str | Path) -> tuple[Manifest, Tensors]:
         raise Refusal(f"{path} is not a file that Headsmith wrote: it has no readable manifest") from None
     if not isinstance(manifest, dict):
         raise Refusal(f"{path} is not a file that Headsmith wrote: its manifest is no record")
+    if canonical(manifest) != metadata[MANIFEST]:  # an entry that stands twice says two things
+        raise Refusal(f"{path} was altered: its manifest is not spelled as Headsmith spells it")
     return manifest, tensors
 
 
@@ -152,9 +156,12 @@ def load(path: str | Path) -> Any:
 
 
 def _check_envelope(path: str | Path, manifest: Manifest, tensors: Tensors) -> None:
-    if manifest.get("format") != FORMAT:
+    version = manifest.get("format")
+    if type(version) is not int:
+        raise Refusal(f"{path} is not a file that Headsmith wrote: its format is no number")
+    if version != FORMAT:
         raise Unreadable(
-            f"{path} has file format {manifest.get('format')!r}, this version reads format {FORMAT}: "
+            f"{path} has file format {version}, this version reads format {FORMAT}: "
             "compile it again, or use the version of Headsmith that wrote it"
         )
     if manifest.get("hash") != _hash(manifest, tensors):
@@ -181,7 +188,7 @@ def _loaded(manifest: Manifest, tensors: Tensors) -> Compiled:
     again = target.record()[0], request.record()
     if canonical(again) != canonical([manifest["target"], manifest["request"]]):
         raise Altered("the file spells its target or request in another way than Headsmith writes them")
-    network = from_config(manifest["network"], own)
+    network = _network(manifest, own)
     record = manifest["design"]
     design = _design(target, network, request, record)
     same = fingerprint(design.network(target, request.dtype)) == fingerprint(network)
@@ -191,11 +198,27 @@ def _loaded(manifest: Manifest, tensors: Tensors) -> Compiled:
     return Plan(target, request, design, bound, asked=False).build()
 
 
+def _network(manifest: Manifest, tensors: Tensors) -> Network:
+    """The network as the file describes it, which says each thing in one way, and nothing else."""
+    network = from_config(manifest["network"], tensors)
+    if canonical(network.config()) != canonical(manifest["network"]):
+        raise Altered("the file spells its network in another way than Headsmith writes it")
+    return network
+
+
+def _check_sizes(target: Target, network: Network) -> None:
+    """The network must read as many tokens and features as the target makes: asked before any of them is built."""
+    inputs = [torch.empty(wanted.shape, device="meta") for wanted in target.inputs.values() if not wanted.optional]
+    made, read = target.encode(*inputs).shape, (len(network.inputs), next(iter(network.layers.values())).width_in)
+    if made[-2] != read[0] or read[1] not in (None, made[-1]):
+        raise Altered(f"the target makes {made[-2]} tokens of {made[-1]} features, the network reads others")
+
+
 def _machine(manifest: Manifest, tensors: Tensors) -> Any:
     """The same for a machine: tables from the network, the network from sizes and tables, the promise from both."""
     machines = import_module("headsmith.machines.machine").Machine
     import_module("headsmith.machines")
-    network = from_config(manifest["network"], tensors)
+    network = _network(manifest, tensors)
     machine = machines.restored(manifest["kind"].removeprefix(MACHINE), manifest["parameters"], network)
     return machine.promising(_agreed(machine.prove, _stated(manifest["certificate"])))
 
@@ -206,6 +229,7 @@ def _design(target: Target, network: Any, request: Request, record: Mapping[str,
         raise Refusal(f"no construction is called {record['name']!r}")
     if kind.serves != target.kind:
         raise Altered(f"the construction {kind.name!r} makes nothing of kind {target.kind!r}")
+    _check_sizes(target, network)
     return kind.stored(target, network, request, dict(record))
 
 
@@ -246,7 +270,7 @@ def certify(path: str | Path) -> Verdict:
     >>> certify(path).status
     0
     """
-    if not isinstance(path, str | Path) or not Path(path).exists():
+    if not isinstance(path, str | Path) or not os.path.exists(path):
         raise Refusal(f"{path} is not a file")
     try:
         net = load(path)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from headsmith.constructions.design import Design
 from headsmith.functions import Expression, parse
-from headsmith.network import Network
+from headsmith.network import Network, digest
 from headsmith.proof.domain import Domain, Finite, read_domain
 from headsmith.proof.rounding import ASSUMPTIONS
 from headsmith.refusal import Refusal
@@ -68,6 +68,14 @@ class Target(ABC):
             f"|network({', '.join(self.arguments)}) - {self.claim()}| <= bound for every {request.dtype} "
             f"{request.domain}"
         )
+
+    def hash(self) -> str:
+        """SHA-256 of its arrays: two targets of the same sizes are two functions, so a sentence names them by it.
+
+        >>> hs.target.Product([[1.0]], [[2.0]]).hash() == hs.target.Product([[1.0]], [[2.5]]).hash()
+        False
+        """
+        return digest({}, self.record()[1])
 
     @property
     def arguments(self) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -30,6 +31,7 @@ FORMULAS = {
 }
 OPTIONS = {"LeakyReLU": (0.01,), "Hardtanh": (-1.0, 1.0), "ReLU6": (0.0, 6.0)}
 NAMES = (*FORMULAS, *OPTIONS)
+BARE = {"forward", "__init__", "__module__", "__doc__", "__annotations__", "__static_attributes__", "__firstlineno__"}
 THRESHOLD = 20.0  # beyond which torch's Softplus returns its input
 
 
@@ -121,11 +123,11 @@ def _is_quick_gelu(kind: type) -> bool:
     def quick_gelu(self: Any, x: Any) -> Any:
         return x * torch.sigmoid(1.702 * x)
 
-    methods = {name: value for name, value in vars(kind).items() if callable(value)}
-    forward, ours = methods.pop("forward", None), quick_gelu.__code__
-    theirs = getattr(forward, "__code__", None)
-    if kind.__bases__ != (nn.Module,) or methods.keys() - {"__init__"} or theirs is None:
+    forward, ours = vars(kind).get("forward"), quick_gelu.__code__
+    bare = type(kind) is type and kind.__bases__ == (nn.Module,) and vars(kind).keys() <= BARE
+    if not bare or not isinstance(forward, FunctionType):
         return False
+    theirs = forward.__code__
     same = (theirs.co_code, theirs.co_names) == (ours.co_code, ours.co_names)
     numbers = [value for value in theirs.co_consts if not isinstance(value, str | None)]
-    return same and numbers == [1.702] and getattr(forward, "__globals__", {}).get("torch") is torch
+    return same and numbers == [1.702] and forward.__globals__.get("torch") is torch

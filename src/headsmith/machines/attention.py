@@ -87,6 +87,7 @@ class Attention(Machine):
         self.domain = positive("domain, the largest |entry| of K, Q and V,", domain)
         self.dtype_name, self.asked = read_dtype(dtype), 0.0
         self.heads = 3 * head_dim
+        self.reads = self.heads + tokens, features + 1 + len(ACTIVATIONS)
         self.terms = features + 5  # roundings of a score: the dot product, the key, the cast and the scale of a weight
         # what is executed may leave the domain by the rounding of a dot product: the table is proved that far
         self.reach = self.domain * (1 + 2 * PRODUCTS * gamma(self.terms, FORMATS[self.dtype_name].unit))

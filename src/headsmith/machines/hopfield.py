@@ -99,6 +99,7 @@ class Neurons(Machine):
         self.domain = positive("domain", domain)
         # what is executed may leave the domain by the rounding of a dot product: the table is proved that far
         self.reach = self.domain * (1 + 2 * gamma(features + 3, UNIT))
+        self.reads = neurons, features + 1
         self.parameters = {"f": f, "features": features, "neurons": neurons, "domain": self.domain}
 
     def _build(self) -> Network:
@@ -266,7 +267,7 @@ class Gradients(Machine):
         self.f, self.features, self.samples = f, whole("features", features), whole("samples", samples)
         self.residual, self.inputs = positive("residual", residual), positive("inputs", inputs)
         self.constant = positive("the constant that keeps samples apart", constant)
-        self.sign, self.faults = 1.0, ()
+        self.sign, self.faults, self.reads = 1.0, (), (samples, 2 * features + 1)
         self.parameters = {
             "f": f, "features": features, "samples": samples,
             "residual": self.residual, "inputs": self.inputs, "constant": self.constant,

@@ -24,7 +24,8 @@ from torch import Tensor
 from headsmith.compiler.compiled import VOID, accept
 from headsmith.compiler.target import read_value, write_value
 from headsmith.constructions.design import Altered
-from headsmith.network import Network, digest, fingerprint
+from headsmith.network import Network, digest, fingerprint, wiring
+from headsmith.network.network import classes, overridden
 from headsmith.proof.certificate import Bound, Certificate, StaleCertificate
 from headsmith.proof.domain import Domain
 from headsmith.proof.rounding import ASSUMPTIONS
@@ -46,6 +47,7 @@ class Machine(Shown, ABC):
     kinds: ClassVar[dict[str, type[Machine]]] = {}
     dtype_name: str = "float64"
     network: Network
+    reads: tuple[int, int]  # named tokens of the prompt, and the features of one
     parameters: Mapping[str, Any]
     tables: Mapping[str, Head]
 
@@ -58,7 +60,7 @@ class Machine(Shown, ABC):
 
     @abstractmethod
     def _size(self, *nothing: Any, **parameters: Any) -> None:
-        """Checks the sizes, keeps them as attributes and in `parameters`: what a file stores beside the network."""
+        """Checks the sizes, keeps them as attributes, in `reads` and in `parameters`, which a file stores."""
 
     @abstractmethod
     def _build(self) -> Network:
@@ -91,6 +93,7 @@ class Machine(Shown, ABC):
                 column.setflags(write=False)
         self.parameters, self.tables = MappingProxyType(dict(self.parameters)), MappingProxyType(dict(tables))
         self.network = self._build()
+        self._classes = classes(self.network)
         self._frozen = self._digest()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -110,9 +113,8 @@ class Machine(Shown, ABC):
             for column in ("slopes", "offsets", "values", "lines")
         }
         network = {f"network/{name}": tensor for name, tensor in self.network.tensors().items()}
-        wiring = {f"wiring/{name}": tensor for name, tensor in self.network.named_buffers()}
-        record = [self.kind, self._record(), _written(plain), self.network.config()]
-        return digest(record, {**arrays, **network, **wiring})
+        record = [self.kind, self._record(), _written(plain), self.network.config(), wiring(self.network)]
+        return digest(record, {**arrays, **network})
 
     def _record(self) -> dict[str, Any]:
         return _written(self.parameters)
@@ -125,7 +127,12 @@ class Machine(Shown, ABC):
     @property
     def valid(self) -> bool:
         """Whether everything is still what the proofs speak of, and nothing listens in the network."""
-        return not self.network.patched and self._digest() == self._frozen
+        if classes(self.network) != self._classes or self.network.patched or overridden(self):
+            return False
+        try:
+            return self._digest() == self._frozen
+        except Exception:  # what cannot even be read is not what was proved
+            return False
 
     def proved_hash(self) -> str:
         """The weight hash that the proofs speak of; raises StaleCertificate where anything was changed since."""
@@ -184,6 +191,9 @@ class Machine(Shown, ABC):
             raise Refusal(f"no machine is called {kind!r}; this version knows {', '.join(sorted(Machine.kinds))}")
         machine = cls.__new__(cls)
         machine._size(**{name: read_value(value, {}, set()) for name, value in record.items()})
+        if machine.reads != (len(network.inputs), next(iter(network.layers.values())).width_in):  # before it is built
+            tokens, features = machine.reads
+            raise Altered(f"the sizes are those of {tokens} tokens of {features} features, the network reads others")
         machine._freeze(machine._stored(network))
         if machine.weight_hash != fingerprint(network) or machine._record() != dict(record):
             raise Altered("the stored network is not the one that its numbers make: nothing is proved of it")

@@ -79,6 +79,7 @@ class Solver(Machine):
         self.tokens = 1 + samples + 2 * features
         self.parameters = {"features": features, "samples": samples, "eps": self.eps, "radius": self.radius}
         self._at = {name: slice(place.start, place.stop) for name, place in stream(features).items()}
+        self.reads = self.tokens, self._at["bent"].stop
 
     def _build(self) -> Network:
         return block(self.features, self.tokens, self.table)

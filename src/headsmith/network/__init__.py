@@ -5,7 +5,7 @@ from headsmith.network.attention import Attention
 from headsmith.network.copies import Copies
 from headsmith.network.cost import Cost
 from headsmith.network.feedforward import FeedForward
-from headsmith.network.files import digest, fingerprint, from_config, load_tensors, save_tensors
+from headsmith.network.files import digest, fingerprint, from_config, load_tensors, save_tensors, wiring
 from headsmith.network.layer import Layer
 from headsmith.network.maps import Dense, Map, Select, Sparse
 from headsmith.network.network import Network, rotation
@@ -30,4 +30,5 @@ __all__ = [
     "load_tensors",
     "rotation",
     "save_tensors",
+    "wiring",
 ]

@@ -41,13 +41,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headsmith.network.affine import Affine
 from headsmith.network.attention import Attention
 from headsmith.network.copies import Copies
 from headsmith.network.feedforward import FeedForward
-from headsmith.network.layer import Layer
+from headsmith.network.layer import Layer, Tap
 from headsmith.network.maps import Dense, Map, Select, Sparse
 from headsmith.network.network import Network
 from headsmith.network.tokens import TokenMix
@@ -200,6 +200,22 @@ def _names(value: Any) -> list[str]:
 def fingerprint(network: Network) -> str:
     """SHA-256 over the wiring and every tensor: name, dtype, shape and bytes."""
     return digest(network.config(), network.tensors())
+
+
+def wiring(network: Network) -> str:
+    """SHA-256 over what the layers run on and a file does not name: buffers, and every attribute of every layer.
+
+    `fingerprint` speaks of what a network says of itself; a layer whose slices or reach were set by hand says the same.
+    """
+    own, tensors = vars(nn.Module()), dict(network.named_buffers())
+    plain: dict[str, str] = {}
+    for path, layer in network.named_modules():
+        for name, value in vars(layer).items():
+            if isinstance(value, Tensor):
+                tensors[f"{path}.{name} "] = value
+            elif name not in own and not isinstance(value, Tap):
+                plain[f"{path}.{name}"] = repr(value)
+    return digest(plain, tensors)
 
 
 def digest(config: Any, tensors: Mapping[str, Tensor]) -> str:

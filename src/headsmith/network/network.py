@@ -254,12 +254,22 @@ class Network(nn.Module):
 
 
 def patched(module: nn.Module) -> bool:
-    """Whether hooks of torch, or methods that were set on an object, run beside the code of the classes."""
+    """Whether something runs beside the code of the classes: hooks, compiled calls, methods set on an object."""
     every = nn.modules.module
     return bool(every._global_forward_hooks or every._global_forward_pre_hooks) or any(
-        m._forward_hooks or m._forward_pre_hooks or any(callable(getattr(type(m), name, None)) for name in vars(m))
+        m._forward_hooks or m._forward_pre_hooks or m._compiled_call_impl is not None or overridden(m)
         for m in module.modules()
     )
+
+
+def classes(module: nn.Module) -> list[type]:
+    """The classes whose code runs, those of the tensors included."""
+    return [type(part) for part in (*module.modules(), *module.parameters(), *module.buffers())]
+
+
+def overridden(thing: Any) -> bool:
+    """Whether a method was set on the object itself, in the place of that of its class."""
+    return any(callable(getattr(type(thing), name, None)) for name in vars(thing))
 
 
 def rotation(seed: int, width: int) -> Tensor:

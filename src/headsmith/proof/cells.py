@@ -126,6 +126,8 @@ def head_series(head: Head, c: float, h: float) -> tuple[list[arb], arb]:
         widest = float(np.abs(head.values).max() + np.abs(head.lines).max() * (abs(c) + h)) + abs(f.value)
         tail_z += f.skipped * arb(NEGLIGIBLE)
         tail_n += f.skipped * arb(NEGLIGIBLE) * arb(widest) * 1.0001
+    if not Z[0] > 0:  # scores so large that the balls around them say nothing
+        return [arb(0)] * (ORDER + 1), arb(math.inf)
     q = (arb_series(N[: ORDER + 1], ORDER + 1) / arb_series(Z, ORDER + 1)).coeffs()
     q += [arb(0)] * (ORDER + 1 - len(q))
     # q, too, may be any polynomial: what N - qZ leaves at every degree is paid for, not only above ORDER

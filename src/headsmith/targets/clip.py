@@ -95,6 +95,9 @@ class Clip(Truncated):
     def inputs(self) -> dict[str, Input]:
         return {"x": Input(self.W.shape)}
 
+    def statement(self, request: Request) -> str:
+        return f"{super().statement(request)}, where W and t have the SHA-256 {self.hash()}"
+
     def exact(self, x: Any) -> list[arb]:
         return list(map(self.truncated, self.W.tolist(), x, self.t.tolist()))
 

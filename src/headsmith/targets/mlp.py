@@ -80,12 +80,14 @@ def _step(part: nn.Module) -> Step:
     if type(part) is not nn.Linear:
         return of_module(part)
     held = [part._parameters.get(name) for name in ("weight", "bias")]
-    if type(held[0]) is not nn.Parameter or part.weight is not held[0] or part.bias is not held[1]:
+    plain = type(held[0]) is nn.Parameter and type(held[1]) in (nn.Parameter, type(None))
+    if not plain or part.weight is not held[0] or part.bias is not held[1]:
         raise Refusal("a Linear has weights that are no plain parameters of it: copy them into a new nn.Linear")
-    if not part.weight.is_floating_point() or part.weight.is_meta:
-        raise Refusal(f"the weights of a Linear are {part.weight.dtype} on {part.weight.device}, not real numbers")
+    for v in (v for v in held if v is not None):
+        if not v.is_floating_point() or v.is_meta or v.layout is not torch.strided:
+            raise Refusal(f"the weights of a Linear are {v.dtype} on {v.device}, {v.layout}, not real numbers in rows")
     bias = torch.zeros(part.out_features) if part.bias is None else part.bias
-    return tuple(v.detach().cpu().double().numpy() for v in (part.weight, bias))  # type: ignore[return-value]
+    return tuple(v.detach().cpu().double().resolve_neg().numpy() for v in (part.weight, bias))  # type: ignore[return-value]
 
 
 def _stacked(steps: Sequence[Step]) -> MLP:

@@ -51,7 +51,7 @@ class Product(Target):
         return str(self)
 
     def statement(self, request: Request) -> str:
-        return super().statement(request) + ", in every entry"
+        return f"{super().statement(request)}, in every entry, where A and B have the SHA-256 {self.hash()}"
 
     def domain(self, given: Any, dtype: str) -> Domain:
         return read_domain((-1, 1) if given is None else given, ["X"], dtype, str(self))

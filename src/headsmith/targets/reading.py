@@ -13,7 +13,7 @@ from headsmith.refusal import Refusal
 def check_sizes(**sizes: int) -> None:
     """Whole numbers from 1."""
     for name, value in sizes.items():
-        if not (isinstance(value, int) and value >= 1):
+        if isinstance(value, bool) or not (isinstance(value, int) and value >= 1):
             raise Refusal(f"{name} must be a whole number of at least 1, not {value!r}")
 
 

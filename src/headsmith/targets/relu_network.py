@@ -61,7 +61,7 @@ class ReluNetwork(Target):
         return f"f(X), f the {self}"
 
     def statement(self, request: Request) -> str:
-        return super().statement(request) + ", at every token"
+        return f"{super().statement(request)}, at every token, where its arrays have the SHA-256 {self.hash()}"
 
     def exact(self, X: list[list[float]]) -> list[arb]:
         _n, units, _, _ = self.inner.shape

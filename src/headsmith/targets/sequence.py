@@ -94,7 +94,7 @@ class SequenceMap(Target):
 
     def _formulas(self) -> tuple[Any, ...]:
         """One expression for each output number, token by token."""
-        count, allowed = len(self.variables), set(self.variables)
+        count = self.tokens * self.features
         if not isinstance(self.f, list | tuple):
             raise Refusal(
                 f"a sequence map is a list of {count} formulas, or a callable with lipschitz=, not {self.f!r}"
@@ -107,6 +107,7 @@ class SequenceMap(Target):
         found = tuple(map(as_expression, given))
         if not all(isinstance(f, Expression) for f in found):
             raise Refusal("a sequence map is a list of formulas as text, such as ['x1*x2', 'x1 + x2']")
+        allowed = set(self.variables)
         for f in found:
             if not set(f.variables) <= allowed:
                 raise Refusal(f"{f} may use the variables {', '.join(self.variables)}: the inputs, token by token")
