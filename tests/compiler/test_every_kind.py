@@ -36,6 +36,10 @@ def test_it_explains_itself(name):
     net = EXAMPLES[name]()
     told = net.explain(*[x[0] for x in inputs(net, 1)])
     assert told.readings and str(net.target) in str(told)
+    for reading in told.readings:
+        terms = [weight * value for _, weight, value in reading.keys]
+        assert sum(terms) == pytest.approx(reading.result, abs=1e-30 + 1e-6 * sum(map(abs, terms))), reading
+        assert reading.input and reading.output and reading.token
 
 
 @pytest.mark.parametrize("name", DRAWN)
