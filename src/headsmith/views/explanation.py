@@ -90,11 +90,17 @@ def explain(net: Compiled, given: Sequence[Any], named: Mapping[str, Any]) -> Ex
 
 def _readings(network: Network, tokens: Tensor) -> Iterator[HeadReading]:
     trace = network.trace(tokens)
+    for i, layer, names, asked in attending(network):
+        for q in asked:
+            yield from _at(network, layer, trace, i, q, names)
+
+
+def attending(network: Network) -> Iterator[tuple[int, Attention | Copies, list[str], list[int]]]:
+    """(place, layer, names of its tokens, those that the next layer reads) of each layer of heads."""
     layers, names = list(network.layers.items()), list(network.inputs)
     for i, (_, layer) in enumerate(layers):
         if isinstance(layer, Attention | Copies):
-            for q in _asked(layers[i + 1 :], len(names)):
-                yield from _at(network, layer, trace, i, q, names)
+            yield i, layer, names, _asked(layers[i + 1 :], len(names))
         names = _named(layers[i], names)
 
 
@@ -104,8 +110,8 @@ def _at(
     """What each head of a layer makes at token q, number by number."""
     pattern, result = (trace[f"blocks.{i}.attn.hook_{name}"] for name in ("pattern", "z"))
     asks, carries, writes = (m.dense().abs() for m in (layer.query, layer.value, layer.output))
+    keys = key_names(layer, names)
     for h in range(layer.heads):
-        keys = key_names(layer, names, q)
         for c in range(result.shape[-1]):
             written = writes[h, :, c]
             rows = zip(keys, pattern[h, q].tolist(), _values(layer, trace, i, h, q, c), strict=True)
@@ -116,8 +122,8 @@ def _at(
                 yield HeadReading(i, h, names[q], source or "one", target, seen, float(result[q, h, c]))
 
 
-def key_names(layer: Attention | Copies, names: Sequence[str], q: int) -> list[str]:
-    """What token q can look at in a layer, in the order of its attention pattern."""
+def key_names(layer: Attention | Copies, names: Sequence[str]) -> list[str]:
+    """What a token can look at in a layer of tokens with these names, in the order of its attention pattern."""
     if isinstance(layer, Copies):
         return [f"copy {j}" for j in range(layer.copies)]
     own = {"none": [], "self": ["itself"]}.get(layer.reach, list(names))
