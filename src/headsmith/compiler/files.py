@@ -65,6 +65,11 @@ def read(path: str | Path) -> tuple[Manifest, Tensors]:
     try:
         manifest = json.loads(metadata[MANIFEST])
     except (KeyError, TypeError, ValueError, RecursionError):
+        if metadata.get(MANIFEST) == "tensors":
+            raise Refusal(
+                f"{path} holds tensors without a proof: 'headsmith lab diagnose' reads a trained layer, 'headsmith "
+                "compile' an MLP"
+            ) from None
         raise Refusal(f"{path} is not a file that Headsmith wrote: it has no readable manifest") from None
     if not isinstance(manifest, dict):
         raise Refusal(f"{path} is not a file that Headsmith wrote: its manifest is no record")
@@ -153,9 +158,10 @@ def load(path: str | Path) -> Any:
 
 def _check_envelope(path: str | Path, manifest: Manifest, tensors: Tensors) -> None:
     if manifest.get("format") != FORMAT:
+        old = manifest.get("format")
         raise Unreadable(
-            f"{path} has file format {manifest.get('format')!r}, this version reads format {FORMAT}: "
-            "compile it again, or use the version of Headsmith that wrote it"
+            f"{path} has file format {old!r}{' of Headsmith 0.1.0' if old == 1 else ''}, this version reads format "
+            f"{FORMAT}: compile it again, or use the version of Headsmith that wrote it"
         )
     if manifest.get("hash") != _hash(manifest, tensors):
         raise Altered(f"{path} was altered: it does not match its own hash")
