@@ -35,7 +35,9 @@ def test_curves_hold_every_head_and_the_dashed_references():
     assert [line.get_ydata()[-1] for line in left.lines[:2]] == [0.2, -0.2]
     assert left.lines[0].get_xdata()[0] == 1  # steps start at 1 on a logarithmic axis
     assert [line.get_linestyle() for line in right.lines] == ["-", "-", "--", "--"]
-    assert labels(left) == ["two heads, head 1", "two heads, head 2"]
+    [legend] = left.figure.legends  # below both panels: inside, it would hide a line
+    assert [text.get_text() for text in legend.get_texts()] == ["two heads, head 1", "two heads, head 2"]
+    assert left.get_legend() is None
 
 
 def test_risks_dash_what_has_a_star_and_mark_the_length_of_training():

@@ -104,7 +104,7 @@ def curves(measured: Mapping[str, Any]) -> Figure:
         axes.set_title(title)
         for value in measured.get("reference", {}).get(title[0], ()):
             axes.axhline(value, color="#888888", linestyle="--", linewidth=1)
-    left.legend()
+    fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     return fig
 
 
