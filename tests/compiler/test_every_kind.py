@@ -84,6 +84,8 @@ def test_a_cast_makes_it_void(name):
         _ = net.certificate
     with pytest.raises(hs.StaleCertificate):
         net.save("never.safetensors")
+    with pytest.raises(Refusal, match="nothing is proved of weights in float16"):
+        net.reprove()
 
 
 @every_kind
