@@ -98,6 +98,16 @@ def test_bars_have_their_targets():
     assert target.get_segments()[0][0][1] == 0.9
 
 
+def test_values_that_are_alike_are_points_and_no_bars_without_a_ground():
+    [axes] = lab.bars({"bars": {"rate": {"exp": 0.88, "tanh": 0.9}}}).axes
+    assert not axes.patches and list(axes.lines[0].get_ydata()) == [0.88, 0.9] and axes.get_ylim()[0] > 0.8
+
+
+def test_of_several_runs_each_line_style_is_named():
+    fig = lab.curves({"curves": {"exp": CURVE, "tanh": CURVE}})
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["exp", "tanh"]
+
+
 def test_the_diagram_shows_what_reaches_the_answer():
     fig = lab.diagram({"features": 3})
     full, _, kept, _ = [ax.images[0].get_array() for ax in fig.axes]
