@@ -93,3 +93,8 @@ def test_two_variables_are_compiled_too(capsys):
     assert main(words("compile", "x*y", "--domain", -1, 1, "--eps", "1e-3", "--json")) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["bound"] <= 1e-3 and told["kind"] == "proved" and told["measured"] is None
+
+
+def test_an_activation_belongs_to_an_mlp(capsys):
+    assert main(["compile", "x", "--domain", "0", "1", "--eps", "0.1", "--activation", "relu"]) == 1
+    assert "--activation is for an MLP" in capsys.readouterr().err

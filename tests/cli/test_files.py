@@ -18,6 +18,8 @@ def files(tmp_path_factory):
         "tanh": compile("tanh(x)", domain=(-2, 2), eps=1e-9),
         "abs": compile("abs(t)", domain=(-1, 1), eps=1e-5, dtype="float32"),
         "code": compile(torch.tanh, domain=(-1, 1), eps=1e-2, lipschitz=1.0),
+        "both": compile(["sin(x)", "x^2"], domain=(-1, 1), eps=1e-3),
+        "product": compile("x*y", domain=(-1, 1), eps=1e-2),
     }
     return {name: str(net.save(folder / f"{name}.safetensors")) for name, net in made.items()}
 
@@ -35,6 +37,26 @@ def test_values_come_with_errors_that_hold(files, capsys):
         assert result["error"] <= answer["bound"]
     assert main(["run", files["tanh"], "0.5", "-1.25"]) == 0
     assert "tanh(x)" in (shown := capsys.readouterr().out) and "-1.25" in shown and "certified: within" in shown
+
+
+def test_a_vector_has_a_column_for_each_component(files, capsys):
+    assert main(["run", files["both"], "0.5", "--json"]) == 0
+    [result] = told(capsys)["results"]
+    assert result["value"] == pytest.approx([math.sin(0.5), 0.25], abs=result["error"])
+    assert main(["run", files["both"], "0.5"]) == 0
+    assert "sin(x)" in (shown := capsys.readouterr().out) and "x^2" in shown
+    assert main(["explain", files["both"], "0.5"]) == 0
+    assert "x to out.1" in capsys.readouterr().out
+
+
+def test_a_title_is_no_markup(files, capsys):
+    assert main(["show", files["both"]]) == 0
+    assert "Plan: [sin(x), x^2]" in capsys.readouterr().out
+
+
+def test_a_function_of_two_numbers_is_refused_by_its_arguments(files, capsys):
+    assert main(["run", files["product"], "0.5"]) == 1
+    assert "it takes (x, y): load it in Python" in capsys.readouterr().err
 
 
 def test_a_float32_network_shows_the_input_it_really_got(files, capsys):
@@ -122,6 +144,8 @@ def test_certify_proves_again_and_notices_a_changed_byte(files, capsys, tmp_path
     altered.write_bytes(data)
     assert main(["certify", str(altered), "--json"]) == 1
     assert told(capsys)["status"] == 1
+    assert main(["certify", str(altered)]) == 1
+    assert capsys.readouterr().out == f"{altered}: not proved: it was altered: it does not match its own hash\n"
     assert main(["certify", files["code"]]) == 2
     assert "cannot be repeated" in capsys.readouterr().out
 
@@ -132,6 +156,8 @@ def test_show_prints_the_plan_or_draws_a_picture(files, capsys, tmp_path):
     assert "Plan: abs(t)" in shown and "Certificate" in shown and "dense parameters" in shown
     assert main(["show", files["abs"], "--out", str(tmp_path / "abs.png")]) == 0
     assert (tmp_path / "abs.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["show", files["abs"], "--out", str(tmp_path / "abs.pdf")]) == 1
+    assert "ends in .png" in capsys.readouterr().err and not (tmp_path / "abs.pdf").exists()
     assert main(["show", files["abs"], "--out", str(tmp_path / "no" / "abs.png")]) == 1
     assert not (tmp_path / "no").exists()
 

@@ -1,6 +1,7 @@
 """`headsmith lab`: train, diagnose and sweep at toy sizes, and the sentences of refusals."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import typer
@@ -45,7 +46,10 @@ def test_train_then_diagnose_what_it_saved(say, tmp_path, monkeypatch):
         ("lab train --activation relu", "no activation"),
         ("lab train --device cuda", "no GPU"),
         ("lab sweep --heads two", "whole numbers"),
+        ("lab train --device tpu", "choose cpu or cuda"),
+        ("lab sweep --processes 0", "give at least 1"),
         ("lab diagnose nothing.safetensors", "no such file"),
+        ("lab diagnose .", "is no model file"),
         ("lab train --preset enormous", "enormous"),
     ],
 )
@@ -57,3 +61,12 @@ def test_refusals_are_one_sentence(say, line, why):
     status, text = say(line)
     assert status != 0 and why in text and "Traceback" not in text
     assert len(text.strip().splitlines()) <= 2
+    assert not Path("out").exists()
+
+
+def test_a_file_of_other_bytes_is_no_model(say, tmp_path):
+    (tmp_path / "bytes.safetensors").write_bytes(b"no tensors here, only words")
+    status, text = say("lab diagnose bytes.safetensors")
+    assert status == 1 and "is not a safetensors file" in text and text.count("\n") == 1
+    (tmp_path / "bytes").write_bytes(b"")
+    assert "would end in .safetensors" in say("lab diagnose bytes")[1]

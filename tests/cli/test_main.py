@@ -4,7 +4,9 @@ import sys
 import pytest
 import typer
 
+from headsmith import __version__
 from headsmith.cli import execute, main
+from headsmith.compiler.files import FORMAT
 from headsmith.refusal import Refusal
 
 
@@ -55,7 +57,22 @@ def test_help_loads_nothing_heavy():
     assert "heavy [] status 0" in done.stdout and "papers" in done.stdout
 
 
-def test_no_arguments_show_the_help(capsys):
-    main([])
+@pytest.mark.parametrize("words", [[], ["lab"]])
+def test_no_arguments_show_the_help_and_no_empty_sentence(capsys, words):
+    assert main(words) == 2
     shown = capsys.readouterr()
-    assert "papers" in shown.out + shown.err
+    assert "Commands" in shown.out and shown.err == ""
+
+
+def test_the_version_names_the_format_of_files(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"headsmith {__version__}, file format {FORMAT}\n"
+
+
+def test_an_interrupt_while_commands_are_imported_is_a_sentence(capsys, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headsmith.cli.app.command", interrupted)
+    assert main(["--help"]) == 130
+    assert capsys.readouterr().err == "headsmith: interrupted\n"

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 import headsmith.papers
@@ -62,6 +64,14 @@ def test_errata_fail_when_one_is_not_confirmed(toy, capsys):
     assert main(["errata"]) == 1
     assert main(["errata", "unheard-of"]) == 1
     assert "the papers are" in capsys.readouterr().err
+
+
+def test_where_prints_names_of_files_that_can_be_copied(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main(["papers", "where", "universality Thm 3.14"]) == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == "Thm 3.14, softmax-universality" and len(rest) > 2
+    assert all(re.match(r"  (defines|uses   )  headsmith/[\w/]+\.py:\d+ ", line) for line in rest)
 
 
 def test_where_refuses_what_nobody_cites(capsys):

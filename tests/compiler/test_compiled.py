@@ -179,6 +179,23 @@ def test_any_change_makes_the_certificate_stale(net, spoil):
         net.save("/nonexistent/never-written.safetensors")
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_nothing_is_proved_of_what_is_no_number(net, bad):
+    with torch.no_grad():
+        next(p for p in net.parameters() if p.numel()).view(-1)[0] = bad
+    with pytest.raises(Refusal, match="NaN or infinity"):
+        net.reprove()
+
+
+def test_a_cast_network_does_not_ask_for_a_dtype_that_it_had(net):
+    with pytest.raises(Refusal, match=r"holds float16: round it yourself with \.to\(torch\.float16\)$"):
+        net.half()(torch.tensor(0.5, dtype=torch.float64))
+
+
+def test_no_inputs_have_no_errors(net):
+    assert net.certify([]).shape == (0,) == net.certify(torch.empty(0)).shape
+
+
 def test_what_is_proved_of_changed_weights(net):
     assert net.reprove() == net.certificate
     with torch.no_grad():

@@ -39,6 +39,10 @@ def test_it_explains_itself(name):
     net = EXAMPLES[name]()
     told = net.explain(*[x[0] for x in inputs(net, 1)])
     assert told.readings and str(net.target) in str(told)
+    for reading in told.readings:
+        terms = [weight * value for _, weight, value in reading.keys]
+        assert sum(terms) == pytest.approx(reading.result, abs=1e-30 + 1e-6 * sum(map(abs, terms))), reading
+        assert reading.input and reading.output and reading.token
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -111,6 +115,8 @@ def test_a_cast_makes_it_void(name):
         _ = net.certificate
     with pytest.raises(hs.StaleCertificate):
         net.save("never.safetensors")
+    with pytest.raises(Refusal, match="nothing is proved of weights in float16"):
+        net.reprove()
 
 
 def attributes(network):

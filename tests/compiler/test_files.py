@@ -12,7 +12,7 @@ import torch
 
 import headsmith as hs
 from headsmith.compiler.files import FORMAT, Verdict, read, seal, write
-from headsmith.network import digest
+from headsmith.network import digest, save_tensors
 from headsmith.refusal import Refusal
 
 pytestmark = pytest.mark.xdist_group("files")  # one process compiles what they share
@@ -174,10 +174,16 @@ def test_a_manifest_of_any_shape_is_a_verdict(saved, tmp_path):
         assert hs.certify(write(tmp_path / f"f{k}.safetensors", manifest, tensors)).status == 1
 
 
+def test_tensors_of_ours_without_a_proof_are_refused_by_what_reads_them(tmp_path):
+    save_tensors(tmp_path / "layer.safetensors", {"W_Q": torch.eye(2)}, {})
+    verdict = hs.certify(tmp_path / "layer.safetensors")
+    assert verdict.status == 1 and "'headsmith lab diagnose' reads a trained layer" in verdict.reason
+
+
 def test_the_first_format_is_refused_by_number(saved, tmp_path):
     manifest, tensors = read(saved)
     path = write(tmp_path / "old.safetensors", {**manifest, "format": 1}, tensors)
-    with pytest.raises(Refusal, match="file format 1, this version reads format 2"):
+    with pytest.raises(Refusal, match=r"file format 1 of Headsmith 0\.1\.0, this version reads format 2"):
         hs.load(path)
     assert hs.certify(path).status == 2
 

@@ -1,6 +1,7 @@
 """Every machine: frozen, hashed, void when it was changed, saved and proved again; no forged file is taken for it."""
 
 import copy
+import pickle
 from collections import Counter
 from functools import cache
 
@@ -103,6 +104,18 @@ def test_a_changed_machine_promises_nothing(name, tmp_path):
             machine.save(tmp_path / "f")
         for shown in (repr(machine), str(machine), machine._repr_html_()):
             assert VOID in shown and "certified" not in shown and "error at most" not in shown
+
+
+@every_machine
+def test_a_copy_is_the_same_machine_and_the_copy_of_a_changed_one_is_void(name):
+    machine, arguments = made(name)
+    for twin in (copy.deepcopy(machine), pickle.loads(pickle.dumps(machine))):
+        assert twin.valid and twin.certificate == machine.certificate
+        assert torch.equal(twin(*arguments).value, machine(*arguments).value)
+        with pytest.raises(ValueError, match="read-only"):
+            next(iter(twin.tables.values())).values[0] = 9.0
+        next(twin.network.parameters()).data.mul_(1.5)
+        assert machine.valid and not twin.valid and not copy.deepcopy(twin).valid
 
 
 def pickled(machine: Machine) -> Machine:

@@ -54,6 +54,8 @@ def test_one_pair_is_for_all_variables_and_names_are_put_in_order():
     ("given", "words"),
     [
         (None, 'x*y needs a domain, such as domain={"x": (-1, 1), "y": (-1, 1)}'),
+        ({}, "the domain names nothing, but x*y has"),
+        ("01", "must be two numbers lo < hi"),
         ({"x": (0, 1)}, "the domain names x, but x*y has the variables x, y"),
         ({"x": (0, 1), "y": (0, 1), "z": (0, 1)}, "the domain names x, y, z"),
         ({"x": (0, 1), "y": (1, 0)}, "empty"),

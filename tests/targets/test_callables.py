@@ -143,7 +143,7 @@ def broken(x):
         (lambda x: x.sort().values, "mixes the numbers"),
         (mutating, "mutating changes the tensor"),
         (broken, "broken fails on a tensor of float64 .ZeroDivisionError: no luck"),
-        (int, "not type"),
+        (int, "not the class int"),
         (hs.target.Product, "not"),
     ],
 )
@@ -189,6 +189,8 @@ def test_formulas_take_no_constants_and_other_things_are_no_targets():
         hs.compile("sin(x)", domain=(-1, 1), eps=1e-2, lipschitz=1)
     with pytest.raises(Refusal, match="not int"):
         hs.compile(3, domain=(-1, 1), eps=1e-2)
+    with pytest.raises(Refusal, match=r"one that hs\.target makes, Clip, Descent, .*, SequenceMap; not the class Clip"):
+        hs.compile(hs.target.Clip, domain=(-1, 1), eps=1e-2)
 
 
 def test_saved_without_the_function(erf, tmp_path):

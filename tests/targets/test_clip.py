@@ -61,8 +61,14 @@ def test_the_sentence_names_every_hypothesis():
     net = hs.compile(models(4, 2, -0.1, 1.0000004), domain=(-1, 0.3), eps=1e-2)
     assert net.certificate.statement == (
         "|network(x) - Range_[-0.1, 1.0000004](w_i . x_i + t_i)| <= bound for every float64 x in [-1, 0.3], "
-        f"at each of 4 tokens of 2 features, where W and t have the SHA-256 {net.target.hash()}"
+        f"at each of 4 tokens of 2 features, w and t of SHA-256 {net.target.hash()}"
     )
+
+
+def test_other_weights_have_another_sentence():
+    one, other = (hs.compile(hs.target.Clip([[w]], [0.0]), domain=(-1, 1), eps=1e-2) for w in (1.0, -1.0))
+    assert one.certificate.statement != other.certificate.statement
+    assert str(one.target) == "Clip of 1 truncated linear model in 1 feature, range [-1, 1]"
 
 
 def test_gates_at_any_eps_and_tables_with_few_keys():
@@ -110,11 +116,11 @@ def test_refusals_name_what_can_be_had():
         hs.compile(models(1, 2), domain=(-2, 2), eps=1e-7, dtype="float32")
     eps = float(str(refused.value).split("eps = ")[1].split()[0])
     assert hs.compile(models(1, 2), domain=(-2, 2), eps=eps, dtype="float32").certificate.bound <= eps
-    with pytest.raises(hs.Refusal, match="too few"):
+    with pytest.raises(hs.Refusal, match="cannot be the keys"):
         hs.plan(models(2), domain=(-2, 2), eps=1e-2, heads=2)
     with pytest.raises(hs.Refusal, match="domain"):
         hs.plan(models(), eps=1e-2)
-    with pytest.raises(hs.Refusal, match="rows"):
+    with pytest.raises(hs.Refusal, match="W has 1 row but t has 2 numbers"):
         hs.target.Clip([[1.0]], [0.0, 1.0])
     with pytest.raises(hs.Refusal, match="low < high"):
         hs.target.Clip([[1.0]], [0.0], 1, 1)

@@ -108,6 +108,12 @@ def test_any_small_perceptron(act, widths, scale, digits):
     assert float(net.certify(points(net, 12)).max()) <= net.certificate.bound <= 10.0**-digits
 
 
+def test_one_output_is_singular_in_the_sentence_and_the_checker_agrees(tmp_path):
+    net = hs.compile(torch.nn.Linear(2, 1).double(), domain=(-1, 1), eps=1e-3)
+    assert ", in each of 1 output, where mlp" in net.certificate.statement
+    assert "by the independent checker" in hs.certify(net.save(tmp_path / "f.safetensors")).reason
+
+
 def test_silu_is_exact():
     net = hs.compile(perceptron(6, 9, 3, act=nn.SiLU), domain=(-2, 2), eps=1e-10)
     assert float(net.certify(points(net, 50)).max()) < 1e-13

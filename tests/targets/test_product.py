@@ -70,7 +70,14 @@ def test_its_balls_hold_the_product():
 
 def test_the_sentence_says_the_domain():
     statement = hs.compile(Product([[1.0]], [[1.0]]), domain=(-3, 2), eps=1e-9).certificate.statement
-    assert "A X B with A 1 x 1" in statement and "X in [-3, 2]" in statement
+    assert statement.startswith("|network(X) - A X B| <= bound for every float64 X in [-3, 2], in every entry of A X B")
+    assert "with A 1 x 1 and B 1 x 1 of SHA-256 " in statement
+
+
+def test_other_matrices_have_another_sentence():
+    one, other = (hs.compile(Product([[a]], [[1.0]]), eps=1e-9) for a in (1.0, -1.0))
+    assert one.certificate.statement != other.certificate.statement
+    assert one.certificate.statement == hs.compile(Product([[1.0]], [[1.0]]), eps=1e-9).certificate.statement
 
 
 @pytest.mark.parametrize(

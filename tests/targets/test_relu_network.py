@@ -55,7 +55,11 @@ def test_a_bias_may_be_left_out():
 
 def test_the_sentence_says_size_and_domain():
     statement = hs.compile(Relu(*weights(0)), domain=(-1, 3), eps=1e-3).certificate.statement
-    assert "5 ReLU units over 3 tokens of 2 features" in statement and "X in [-1, 3]" in statement
+    assert statement.startswith(
+        "|network(X) - f(X)| <= bound for every float64 X in [-1, 3], at every token, f the net"
+    )
+    assert "5 ReLU units over 3 tokens of 2 features of SHA-256 " in statement
+    assert statement != hs.compile(Relu(*weights(1)), domain=(-1, 3), eps=1e-3).certificate.statement
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import headsmith as hs
 from headsmith.views.compiled import PANELS, ROWS, SHOWN, _few, patterns, picture
@@ -28,8 +29,43 @@ def test_the_patterns_of_the_last_heads_are_shares(net):
     one = [x[0] for x in net.target.sample(net.certificate.domain, 1, None)]
     found = patterns(net, one)
     assert 1 <= len(found) <= PANELS
-    for _, weights in found:
-        assert len(weights) <= ROWS and np.allclose(weights.sum(-1), 1)
+    for pattern in found:
+        assert len(pattern.weights) <= ROWS and np.allclose(pattern.weights.sum(-1), 1)
+        assert pattern.weights.shape == (len(pattern.rows), len(pattern.keys))
+
+
+def test_rows_and_keys_bear_their_names():
+    net = hs.compile(hs.target.Clip([[1.0], [2.0]], [0.0, 0.5]), domain=(-1, 1), eps=1e-3)
+    axis = picture(net).axes[1]
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["itself", "key 0"]
+    assert [text.get_text() for text in axis.get_yticklabels()][:2] == ["head 0, token.0", "head 0, token.1"]
+
+
+def test_only_tokens_that_are_read_are_drawn():
+    net = hs.compile(hs.target.PromptClip(tokens=2, features=1), domain=(-1, 1), eps=0.2)
+    [pattern] = patterns(net, [x[0] for x in net.target.sample(net.certificate.domain, 1, None)])
+    assert pattern.rows == ["head 0, token.0", "head 0, token.1"]
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "words"),
+    [
+        ("x*y", {}, "proved: "),
+        (torch.tanh, {"lipschitz": 1}, "if your constant holds: "),
+        (hs.target.SequenceMap(["x1/4"], 1, 1), {"method": "printed"}, "measured on samples: "),
+    ],
+)
+def test_a_line_that_is_not_proved_is_not_called_so(target, options, words):
+    net = hs.compile(target, domain=(-1, 1), eps=0.3, **options)
+    label = picture(net).axes[0].lines[1].get_label()
+    assert words in label and ("proved" in label) == (net.certificate.kind == "proved")
+
+
+def test_errors_far_below_the_bound_are_still_seen():
+    net = hs.compile(hs.target.Clip([[1.0, 0.5]], [0.0]), domain=(-1, 1), eps=1e-6)
+    axis = picture(net).axes[0]
+    assert axis.get_xscale() == "log" and (axis.lines[0].get_xdata() > 0).all()
+    assert picture(hs.compile("x*y", domain=(-1, 1), eps=1e-2)).axes[0].get_xscale() == "linear"
 
 
 @pytest.mark.parametrize("count", [1, 8, 9, 64])

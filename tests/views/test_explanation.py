@@ -40,6 +40,39 @@ def test_several_tokens_are_told_apart():
     assert told.inputs == {"X": [[0.5, -0.25]]} and told.error <= 1e-6
 
 
+def test_each_component_of_a_value_is_told():
+    net = hs.compile(["sin(x)", "cos(x)"], domain=(-1, 1), eps=1e-3)
+    told = net.explain(0.5)
+    assert [(r.output, pytest.approx(r.result)) for r in told.readings] == [
+        ("out.0", float(net(0.5)[0])),
+        ("out.1", float(net(0.5)[1])),
+    ]
+
+
+def test_all_that_a_head_reads_is_named():
+    [told] = hs.compile("x*y", domain=(-1, 1), eps=1e-2).explain(0.5, -0.25).readings
+    assert told.input == "x, y"
+
+
+def test_a_layer_that_copies_tells_the_products_that_it_adds():
+    rule = hs.compile(hs.target.ResidualRule("tanh(t)", features=1, samples=1), domain=2.0, eps=1e-6)
+    [told] = rule.explain([[0.5]], [0.25], [1.0]).readings
+    assert sorted(value for _, _, value in told.keys) == [-0.5, 0.5]
+
+
+def test_a_copy_bears_the_name_of_its_token_and_what_nobody_reads_is_left_out():
+    rule = hs.target.ResidualRule("t", features=1, samples=2)
+    told = hs.compile(rule, domain=1.0, eps=1e-2, method="dense").explain([[0.5], [0.25]], [0.0, 0.0], [1.0])
+    assert {r.token for r in told.readings} == {"sample.0", "sample.1"}
+    assert {"sample.1", "sample.1 copy 1"} <= {name for name, *_ in told.readings[1].keys}
+
+
+def test_what_is_left_out_is_counted():
+    f = hs.target.SequenceMap(["x1/4", "x2/2"], tokens=2, features=1)
+    told = hs.compile(f, domain=(-1, 1), eps=0.3, method="bumps").explain([[0.5], [0.25]])
+    assert told.left_out and told.rows()[-1] == ("...", f"{told.left_out} readings more")
+
+
 def test_one_input_is_explained_and_not_a_batch(forged):
     with pytest.raises(Refusal, match=r"explain takes one input: net\.explain\(x\), without a batch"):
         forged("relu(x)", -1, 1, 1e-3).explain([0.1, 0.2])

@@ -35,7 +35,9 @@ def test_curves_hold_every_head_and_the_dashed_references():
     assert [line.get_ydata()[-1] for line in left.lines[:2]] == [0.2, -0.2]
     assert left.lines[0].get_xdata()[0] == 1  # steps start at 1 on a logarithmic axis
     assert [line.get_linestyle() for line in right.lines] == ["-", "-", "--", "--"]
-    assert labels(left) == ["two heads, head 1", "two heads, head 2"]
+    [legend] = left.figure.legends  # below both panels: inside, it would hide a line
+    assert [text.get_text() for text in legend.get_texts()] == ["two heads, head 1", "two heads, head 2"]
+    assert left.get_legend() is None
 
 
 def test_risks_dash_what_has_a_star_and_mark_the_length_of_training():
@@ -94,6 +96,16 @@ def test_bars_have_their_targets():
     assert [bar.get_height() for bar in axes.patches] == [0.88, 0.2]
     [target] = axes.collections
     assert target.get_segments()[0][0][1] == 0.9
+
+
+def test_values_that_are_alike_are_points_and_no_bars_without_a_ground():
+    [axes] = lab.bars({"bars": {"rate": {"exp": 0.88, "tanh": 0.9}}}).axes
+    assert not axes.patches and list(axes.lines[0].get_ydata()) == [0.88, 0.9] and axes.get_ylim()[0] > 0.8
+
+
+def test_of_several_runs_each_line_style_is_named():
+    fig = lab.curves({"curves": {"exp": CURVE, "tanh": CURVE}})
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["exp", "tanh"]
 
 
 def test_the_diagram_shows_what_reaches_the_answer():

@@ -36,6 +36,14 @@ def test_bars_leave_out_what_was_not_measured():
     assert axes.get_title(loc="left") == "t"
 
 
+def test_bars_of_like_size_start_at_zero():
+    measured = {"algorithms": ["lasso"], "frozen": [0.55], "constructed": [0.6], "title": "t"}
+    [axes] = bars(measured).axes
+    assert axes.get_yscale() == "linear" and axes.get_ylim()[0] == 0
+    [axes] = bars({**measured, "constructed": [1e-20]}).axes
+    assert axes.get_yscale() == "log"
+
+
 def test_one_machine_stands_between_its_programs_and_their_results():
     rows = [{"name": f"program {i}", "result": f"1e-{i}"} for i in range(3)]
     [axes] = one_machine({"programs": rows, "numbers": 78, "hash": "0123456789abcdef" * 4}).axes

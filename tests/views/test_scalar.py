@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -26,3 +28,13 @@ def test_values_error_and_one_panel_per_head(keys, heads):
 def test_the_keys_of_a_gate_are_named():
     *_, panel = picture(record(2, 1)).axes
     assert [text.get_text() for text in panel.texts] == ["itself", "null"]
+
+
+def test_a_name_stands_inside_its_share_or_nowhere():
+    curves = record(2, 1)
+    weights = np.stack([np.linspace(0.05, 0.0, 50), np.linspace(0.95, 1.0, 50)], 1)
+    panel = HeadCurves("level1 head 0", "x", "out", ("key 0", "key 1"), weights)
+    *_, axes = picture(replace(curves, heads=(panel,))).axes
+    assert [text.get_text() for text in axes.texts] == ["key 1"]
+    [x, _] = axes.texts[0].get_position()
+    assert -0.9 < x < 0.9

@@ -59,9 +59,9 @@ def test_markdown_aligns_numbers_and_escapes_bars():
 
 def test_the_terminal_shows_the_same_cells_and_no_markup_is_lost():
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(Table("T", ("f [a]", "n"), [("[bold]x[/bold]", 12500)]).rich())
+    console.print(Table("T [b]", ("f [a]", "n"), [("[bold]x[/bold]", 12500)]).rich())
     text = console.export_text()
-    assert "[bold]x[/bold]" in text and "12 500" in text and "f [a]" in text
+    assert "[bold]x[/bold]" in text and "12 500" in text and "f [a]" in text and "T [b]" in text
 
 
 def test_a_ragged_row_is_an_error():

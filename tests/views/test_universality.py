@@ -40,6 +40,7 @@ def test_truncation_shows_three_curves_and_the_printed_bound():
     left, right = truncation(measured).axes
     assert [line.get_label() for line in left.lines] == ["Range", *curves]
     assert list(right.lines[0].get_ydata()) == [0.3, 0.15] and right.lines[0].get_linestyle() == ":"
+    assert right.get_ylim()[0] < min(sweep["telescoping"]) / 10  # the legend stands there
 
 
 def test_bumps_divide_what_was_printed_by_its_cells():

@@ -18,10 +18,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["papers", "run", "nonsense"])
     1
     """
-    from headsmith.cli.app import command
-
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # our matrices are small: more threads only wait for each other
-    return execute(command(), sys.argv[1:] if argv is None else argv)
+    try:
+        from headsmith.cli.app import command
+
+        app = command()
+    except KeyboardInterrupt:
+        return _say("interrupted", 130)
+    return execute(app, sys.argv[1:] if argv is None else argv)
 
 
 def execute(command: Any, argv: Sequence[str]) -> int:
@@ -42,7 +46,8 @@ def execute(command: Any, argv: Sequence[str]) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        return _say(error.format_message().rstrip("."), getattr(error, "exit_code", 2))
+        sentence, misused = error.format_message().rstrip("."), getattr(error, "exit_code", 2)
+        return _say(sentence, misused) if sentence else misused  # help was asked for by asking nothing
     if status == 130:
         return _say("interrupted", 130)
     return status if isinstance(status, int) else 0

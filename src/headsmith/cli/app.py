@@ -5,7 +5,7 @@ that adds them. These modules import only typer at their top; the library is imp
 """
 
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -24,9 +24,23 @@ def command() -> Any:
     )
 
     @app.callback()
-    def root() -> None:
+    def root(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        ] = False,
+    ) -> None:
         """Forge attention heads that provably run your algorithm."""
 
     for module in MODULES:
         import_module(f"headsmith.cli.{module}").register(app)
     return typer.main.get_command(app)
+
+
+def _version(asked: bool) -> None:
+    """The version, and the format of its files: what a refused file is compared with."""
+    if asked:
+        from headsmith import __version__
+        from headsmith.compiler.files import FORMAT
+
+        print(f"headsmith {__version__}, file format {FORMAT}")
+        raise typer.Exit

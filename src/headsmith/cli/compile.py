@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headsmith.cli.console import Properties, show, show_json, working, writable
+from headsmith.refusal import Refusal
 
 if TYPE_CHECKING:
     from headsmith.compiler.compiled import Compiled
@@ -20,7 +21,7 @@ Formula = Annotated[
 Activation = Annotated[
     str | None, typer.Option(metavar="NAME", help="Of an MLP whose file does not name its layers: relu, gelu, ...")
 ]
-Domain = Annotated[tuple[str, str], typer.Option(metavar="LO HI", help="The interval of inputs.")]
+Domain = Annotated[tuple[str, str], typer.Option(metavar="LO HI", help="The interval of each input.")]
 Eps = Annotated[str, typer.Option(metavar="E", help="The largest error you accept.")]
 Dtype = Annotated[str, typer.Option(metavar="DTYPE", help="float64 or float32.")]
 Method = Annotated[str, typer.Option(metavar="METHOD", help="auto, printed, table or composition.")]
@@ -104,6 +105,8 @@ def plan(
 def target_of(text: str, activation: str | None = None) -> Any:
     """A formula, or the perceptron of a safetensors file."""
     if not text.endswith(".safetensors"):
+        if activation is not None:
+            raise Refusal(f"--activation is for an MLP in a .safetensors file, and {text!r} is a formula")
         return text
     from headsmith.targets.mlp import NoActivation, read_mlp
 

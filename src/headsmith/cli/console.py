@@ -57,7 +57,7 @@ class Properties:
         from headsmith.views.tables import cell
 
         table = rich.table.Table(
-            title=self.title,
+            title=Text(self.title),  # a list of formulas is no markup
             title_justify="left",
             title_style="bold",
             box=rich.box.SIMPLE_HEAD if self.columns else None,
@@ -106,7 +106,10 @@ def load_scalar(path: Path) -> Compiled:
     from headsmith.compiler.files import load
 
     net = load(path)
-    inputs = list(net.target.inputs.values()) if hasattr(net, "target") else []
-    if len(inputs) != 1 or inputs[0].shape:
-        raise Refusal(f"{path} holds a {net.kind}, not a function of one variable; use headsmith.load in Python")
+    if not hasattr(net, "target"):
+        raise Refusal(f"{path} holds a machine, which runs programs: load it in Python with hs.load")
+    inputs = net.target.inputs
+    if len(inputs) != 1 or any(given.shape for given in inputs.values()):
+        takes = ", ".join(net.target.arguments)
+        raise Refusal(f"{path} is no function of one number, it takes ({takes}): load it in Python with hs.load")
     return net

@@ -11,6 +11,7 @@ from headsmith.cli.console import Properties, load_scalar, show, show_json, work
 from headsmith.refusal import Refusal
 
 EACH = 2000  # inputs up to which every value gets an error bound of its own
+OTHERS = {".pdf", ".svg", ".eps", ".ps", ".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".bmp"}  # no PNG
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A file that compile wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -41,26 +42,36 @@ def run(
     from headsmith.views.tables import Table
 
     net = load_scalar(file)
-    title = str(net.target)
+    title, [name] = str(net.target), net.target.arguments
     dtype, bound, kind = net.plan.dtype, net.certificate.bound, net.certificate.kind
-    inputs = numbers(read_inputs(x or [], csv, net.network.features[0]), net.plan.domain, dtype)
+    inputs = numbers(read_inputs(x or [], csv, name), net.plan.domain, dtype)
     tensor = torch.tensor(inputs, dtype=net.dtype)
     with torch.no_grad():
         values = net(tensor).double().tolist()
     each = net.target.known and len(inputs) <= EACH
-    errors = net.certify(tensor).tolist() if each else [bound] * len(inputs)
+    errors = _largest(net.certify(tensor)).tolist() if each else [bound] * len(inputs)
     if json:
         names = ("x", "value", "error")
         results = [dict(zip(names, row, strict=True)) for row in zip(inputs, values, errors, strict=True)]
         show_json({"formula": title, "dtype": dtype, "kind": kind, "bound": bound, "results": results})
         return
-    rows = [(written(a, dtype), written(b, dtype), upper(e)) for a, b, e in zip(inputs, values, errors, strict=True)]
+    several = getattr(net.target, "formulas", ()) if isinstance(values[0], list) else (title,)
+    columns = (name, *map(str, several), "error at most")
+    rows = [
+        (written(a, dtype), *(written(v, dtype) for v in (b if isinstance(b, list) else [b])), upper(e))
+        for a, b, e in zip(inputs, values, errors, strict=True)
+    ]
     if len(rows) > EACH:
-        print("\n".join("\t".join(row) for row in [("x", title, "error at most"), *rows]))
+        print("\n".join("\t".join(row) for row in [columns, *rows]))
         return
     word = "certified" if kind == "proved" else kind
     note = f"{word}: within {upper(bound)} on the whole domain" + (", and as shown at these inputs" if each else "")
-    show(Table("", (net.network.features[0], title, "error at most"), rows), note)
+    show(Table("", columns, rows), note)
+
+
+def _largest(errors: Any) -> Any:
+    """The largest error of each input's outputs."""
+    return errors if errors.dim() == 1 else errors.amax(-1)
 
 
 def certify(file: File, json: Json = False) -> None:
@@ -77,7 +88,9 @@ def certify(file: File, json: Json = False) -> None:
     elif verdict.status == 0 and verdict.bound is not None:
         show(f"{file}: proved, error at most {upper(verdict.bound)} ({verdict.reason})", verdict.statement)
     else:
-        show(f"{file}: {('', 'not proved', 'cannot be repeated')[verdict.status]} ({verdict.reason})")
+        said = ("", "not proved", "cannot be repeated")[verdict.status]
+        why = verdict.reason.removeprefix(f"{file}: ")
+        show(f"{file}: {said}: {'it' + why.removeprefix(str(file)) if why.startswith(f'{file} ') else why}")
     raise typer.Exit(verdict.status)
 
 
@@ -98,6 +111,8 @@ def show_file(
     from headsmith.compiler.files import load
     from headsmith.views.style import save
 
+    if out.suffix.lower() in OTHERS:
+        raise Refusal(f"{out} would hold a PNG picture: give it a name that ends in .png")
     writable(out)
     net = load(file)
     if not hasattr(net, "plot"):

@@ -104,7 +104,7 @@ def sweep(
 
 
 def diagnose(
-    model: Annotated[Path, typer.Argument(help="A .safetensors file with W_Q, W_K, W_V and W_O.")],
+    model: Annotated[Path, typer.Argument(metavar="FILE", help="A .safetensors file with W_Q, W_K, W_V and W_O.")],
     length: Length = 40,
     noise: Noise = 0.1,
 ) -> None:

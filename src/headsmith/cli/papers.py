@@ -62,13 +62,11 @@ def run(
 
 
 def where(
-    statement: Annotated[str, typer.Argument(help="As the paper names it: 'Thm 3.4', 'emulation Lemma F.1'.")],
+    statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="Such as 'Thm 3.4' or 'emulation Thm 3.1'.")],
 ) -> None:
     """Name the file that defines a statement of a paper, and those that use it."""
-    from rich.console import Console
-
+    from headsmith.cli.console import show
     from headsmith.papers.index import where as find
-    from headsmith.views.tables import Table
 
     found = find(statement)
     for label in dict.fromkeys((p.statement, p.paper) for p in found):
@@ -78,11 +76,13 @@ def where(
             own = [p for p in places if p.file == file]
             says = "defines" if any(p.defines for p in own) else "uses"
             rows.append((says, f"headsmith/{file}:{own[0].line}", ", ".join(p.object for p in own)))
-        Console().print(Table(", ".join(filter(None, label)), ("", "file", "objects"), rows).rich())
+        wide = max(len(file) for _, file, _ in rows)
+        lines = (f"  {says:<7}  {file:<{wide}}  {objects}" for says, file, objects in rows)
+        show(", ".join(filter(None, label)), *lines)  # unbroken: a file's name is there to be copied
 
 
 def errata(
-    paper: Annotated[str | None, typer.Argument(help="Only this paper's.")] = None,
+    paper: Annotated[str | None, typer.Argument(metavar="PAPER", help="Only this paper's.")] = None,
 ) -> None:
     """Run every printed statement that fails beside its repair; exit 1 if one of them is not confirmed."""
     from rich.console import Console

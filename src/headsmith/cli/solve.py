@@ -43,7 +43,7 @@ def solve(
         typer.Option(
             "--with",
             metavar="LIST",
-            help="Such as ols,ridge=0.1,lasso=0.05,elastic_net=0.1:0.2,huber=1.5, or logistic for a target of 0 and 1.",
+            help="Such as ols,ridge=0.1,lasso=0.05 or elastic_net=0.1:0.2,huber=1.5; logistic for a target of 0 and 1.",
         ),
     ] = "ols",
     eps: Annotated[str, typer.Option(metavar="E", help="Largest error, relative to the largest coefficient.")] = "1e-6",

@@ -123,6 +123,8 @@ class Compiled(nn.Module):
         """|net(x) - f(x)| for these very inputs and outputs, in balls and rounded up: no model of rounding."""
         accepted = [x.detach().cpu().double() for x in self.accept(inputs, named)]
         out = self(*inputs, **named).detach().cpu().double()
+        if not out.numel():
+            return out
         shapes = [wanted.shape for wanted in self.target.inputs.values()][: len(accepted)]
         batch = torch.broadcast_shapes(*(x.shape[: x.dim() - len(s)] for x, s in zip(accepted, shapes, strict=True)))
         samples = [
@@ -139,6 +141,10 @@ class Compiled(nn.Module):
     def reprove(self) -> Certificate:
         """What is proved of the numbers that the network holds now; refused where they make no such construction."""
         plan, target = self.plan, self.target
+        if _name(self.dtype) != plan.dtype:
+            raise Altered(f"nothing is proved of weights in {_name(self.dtype)}: the construction holds {plan.dtype}")
+        if not all(bool(torch.isfinite(p).all()) for p in self.network.parameters()):
+            raise Altered("nothing is proved of weights that hold NaN or infinity")
         try:
             design = plan.design.stored(target, self.network, plan.request, plan.design.record())
             proof = design.prove(target, plan.request).with_slack()
@@ -204,9 +210,10 @@ def accept(x: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     if given.is_complex() or given.dtype == torch.bool:
         raise Refusal(f"the input is {_name(given.dtype)}; give real numbers")
     if given.is_floating_point() and torch.promote_types(given.dtype, dtype) != dtype:
+        other = f", or compile with dtype='{_name(given.dtype)}'" if dtype == torch.float32 else ""
         raise Refusal(
             f"the input is {_name(given.dtype)} but the network holds {_name(dtype)}: round it yourself with "
-            f".to(torch.{_name(dtype)}), or compile with dtype='{_name(given.dtype)}'"
+            f".to(torch.{_name(dtype)}){other}"
         )
     promoted = given.to(device=device, dtype=dtype)
     if not given.is_floating_point() and not torch.equal(promoted.to(given.dtype).cpu(), given.cpu()):

@@ -67,6 +67,11 @@ def read(path: str | Path) -> tuple[Manifest, Tensors]:
     try:
         manifest = json.loads(metadata[MANIFEST])
     except (KeyError, TypeError, ValueError, RecursionError):
+        if metadata.get(MANIFEST) == "tensors":
+            raise Refusal(
+                f"{path} holds tensors without a proof: 'headsmith lab diagnose' reads a trained layer, 'headsmith "
+                "compile' an MLP"
+            ) from None
         raise Refusal(f"{path} is not a file that Headsmith wrote: it has no readable manifest") from None
     if not isinstance(manifest, dict):
         raise Refusal(f"{path} is not a file that Headsmith wrote: its manifest is no record")
@@ -161,8 +166,8 @@ def _check_envelope(path: str | Path, manifest: Manifest, tensors: Tensors) -> N
         raise Refusal(f"{path} is not a file that Headsmith wrote: its format is no number")
     if version != FORMAT:
         raise Unreadable(
-            f"{path} has file format {version}, this version reads format {FORMAT}: "
-            "compile it again, or use the version of Headsmith that wrote it"
+            f"{path} has file format {version}{' of Headsmith 0.1.0' if version == 1 else ''}, this version reads "
+            f"format {FORMAT}: compile it again, or use the version of Headsmith that wrote it"
         )
     if manifest.get("hash") != _hash(manifest, tensors):
         raise Altered(f"{path} was altered: it does not match its own hash")

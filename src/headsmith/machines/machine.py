@@ -23,7 +23,7 @@ from torch import Tensor
 
 from headsmith.compiler.compiled import VOID, accept
 from headsmith.compiler.target import read_value, write_value
-from headsmith.constructions.design import Altered
+from headsmith.constructions.design import Altered, freeze
 from headsmith.network import Network, digest, fingerprint, wiring
 from headsmith.network.network import classes, overridden
 from headsmith.proof.certificate import Bound, Certificate, StaleCertificate
@@ -88,9 +88,7 @@ class Machine(Shown, ABC):
 
     def _freeze(self, tables: Mapping[str, Head]) -> None:
         """Builds the network; from here on nothing can be set."""
-        for head in tables.values():
-            for column in (head.slopes, head.offsets, head.values, head.lines):
-                column.setflags(write=False)
+        freeze(tuple(tables.values()))
         self.parameters, self.tables = MappingProxyType(dict(self.parameters)), MappingProxyType(dict(tables))
         self.network = self._build()
         self._classes = classes(self.network)
@@ -103,6 +101,15 @@ class Machine(Shown, ABC):
 
     def __delattr__(self, name: str) -> None:
         raise Refusal(f"a machine is frozen: {name} cannot be deleted")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies are made of; the digest goes along, so that the copy of a changed machine is void as well."""
+        return {**vars(self), "parameters": dict(self.parameters), "tables": dict(self.tables)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        freeze(tuple(state["tables"].values()))
+        vars(self).update(state)
+        vars(self).update({name: MappingProxyType(state[name]) for name in ("parameters", "tables")})
 
     def _digest(self) -> str:
         """SHA-256 of all that a run or a proof rests on."""

@@ -169,9 +169,8 @@ def read_domain(given: Any, names: Sequence[str], dtype: str, title: str) -> Dom
     if not isinstance(given, Mapping):
         return Domain(dict.fromkeys(names, read_interval(given, dtype)))
     if set(given) != set(names):
-        raise Refusal(
-            f"the domain names {', '.join(map(str, given))}, but {title} has the variables {', '.join(names)}"
-        )
+        named = ", ".join(map(str, given)) or "nothing"
+        raise Refusal(f"the domain names {named}, but {title} has the variables {', '.join(names)}")
     return Domain({name: read_interval(given[name], dtype) for name in names})
 
 
@@ -182,7 +181,7 @@ def read_interval(given: Any, dtype: str) -> Interval:
     (-1.0, 0.10000000149011612)
     """
     try:
-        lo, hi = (float(end) for end in given)
+        lo, hi = (float(end) for end in ([] if isinstance(given, str) else given))
     except (TypeError, ValueError):
         raise Refusal(f"domain must be two numbers lo < hi, such as (-2, 2), not {given!r}") from None
     if not (math.isfinite(lo) and math.isfinite(hi)):

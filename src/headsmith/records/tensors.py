@@ -48,10 +48,14 @@ def load_tensors(stem: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
         return _from_npz(archive.read_bytes())
     data = packed.read_bytes()
     try:
+        from safetensors import SafetensorError
         from safetensors.torch import load
     except ImportError:
         raise Refusal(f"{packed} cannot be read without safetensors; pip install safetensors") from None
-    return load(data)
+    try:
+        return load(data)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise Refusal(f"{packed} is not a safetensors file ({error})") from None
 
 
 def _with_suffix(stem: str | os.PathLike[str], suffix: str) -> Path:

@@ -174,5 +174,6 @@ class _Search:
         best = self.closest
         raise Unreached(
             best,
-            f"the closest head found ({len(best)} keys) errs by {best.error:.2g}, rounding {best.noise:.2g}",
+            f"the closest head found ({len(best)} key{'s' * (len(best) != 1)}) errs by {best.error:.2g}, "
+            f"rounding {best.noise:.2g}",
         )

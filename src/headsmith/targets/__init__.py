@@ -19,7 +19,7 @@ from headsmith.compiler.request import Request
 from headsmith.compiler.target import Target
 from headsmith.functions import Expression
 from headsmith.refusal import Refusal
-from headsmith.targets import public  # noqa: F401  every kind registers itself when it is imported
+from headsmith.targets import public  # every kind registers itself when it is imported
 from headsmith.targets.callables import Code
 from headsmith.targets.formula import Formula
 from headsmith.targets.mlp import compiled_module
@@ -64,10 +64,10 @@ def read_target(target: Any, domain: Any, options: Mapping[str, Any]) -> Target:
         return _with_options(target, options)
     found = _read(target, domain, options)
     if found is None:
-        kinds = ", ".join(sorted(cls.__name__ for cls in Target.kinds.values()))
+        given = f"the class {target.__name__}" if isinstance(target, type) else type(target).__name__
         raise Refusal(
             "a target is a formula such as 'sin(3*x)', a list of them, a function of one tensor, an nn.Sequential, "
-            f"or one of {kinds}; not {type(target).__name__}"
+            f"or one that hs.target makes, {', '.join(public.__all__)}; not {given}"
         )
     return found
 

@@ -81,7 +81,8 @@ class Clip(Truncated):
     def __post_init__(self) -> None:
         W, t = read_numbers(self.W, "W", 2), read_numbers(self.t, "t", 1)
         if len(W) != len(t):
-            raise Refusal(f"W has {len(W)} rows but t has {len(t)} numbers: each token has one row and one number")
+            rows, numbers = many(len(W), "row"), many(len(t), "number")
+            raise Refusal(f"W has {rows} but t has {numbers}: each token has one row and one number")
         for name, value in zip(("W", "t", "low", "high"), (W, t, *read_ends(self.low, self.high)), strict=True):
             object.__setattr__(self, name, value)
         if self.heads is not None:
@@ -89,14 +90,15 @@ class Clip(Truncated):
 
     def __repr__(self) -> str:
         n, d = self.W.shape
-        return f"Clip of {n} truncated linear models in {d} features, range {interval((self.low, self.high))}"
+        models, ends = many(n, "truncated linear model"), interval((self.low, self.high))
+        return f"Clip of {models} in {many(d, 'feature')}, range {ends}"
+
+    def statement(self, request: Request) -> str:
+        return f"{super().statement(request)}, w and t of SHA-256 {self.hash()}"
 
     @property
     def inputs(self) -> dict[str, Input]:
         return {"x": Input(self.W.shape)}
-
-    def statement(self, request: Request) -> str:
-        return f"{super().statement(request)}, where W and t have the SHA-256 {self.hash()}"
 
     def exact(self, x: Any) -> list[arb]:
         return list(map(self.truncated, self.W.tolist(), x, self.t.tolist()))
@@ -115,7 +117,7 @@ class Clip(Truncated):
         n, low, high, eps, dtype = len(self.t), self.low, self.high, request.eps, request.dtype
         on_tokens = self.heads is not None or request.method == "heads"
         if on_tokens and n < 3:
-            raise Refusal(f"{n} tokens are too few keys for a head; pad the prompt to 3, or leave `heads` out")
+            raise Refusal(f"{many(n, 'token')} cannot be the keys of a head: pad the prompt to 3, or leave `heads` out")
         if request.method == "printed":
             p = rules.printed_size(low, high, eps, n)
             if self.heads:

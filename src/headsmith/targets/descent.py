@@ -103,7 +103,7 @@ class Descent(Target):
         return (
             f"|network(x, y, w) - {self.claim()}| <= bound for every {request.dtype} {request.domain}, w being "
             "the start (0 if it is left out) and each iterate of the network before the last; "
-            f"{self.loss} loss, if {exactly(self.rate)} ({slope}) <= 2"
+            f"{self.loss} loss{' with delta = 1' * (self.loss == 'huber')}, if {exactly(self.rate)} ({slope}) <= 2"
         )
 
     def domain(self, given: Any, dtype: str) -> Domain:

@@ -25,7 +25,7 @@ from headsmith.compiler.program import CHEAP
 from headsmith.compiler.request import Request
 from headsmith.compiler.scalar import ScalarTask, solve
 from headsmith.compiler.target import Input, Target
-from headsmith.constructions.design import Design, Short
+from headsmith.constructions.design import Design, Short, many
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.gate import hinges
 from headsmith.constructions.units import Units, always, folded
@@ -118,8 +118,8 @@ class MLP(Target):
 
     def statement(self, request: Request) -> str:
         return (
-            f"{super().statement(request)}^{self.widths[0]}, in each of {self.widths[-1]} outputs, where mlp is the "
-            f"{self} of SHA-256 {self.hash()}, in exact arithmetic"
+            f"{super().statement(request)}^{self.widths[0]}, in each of {many(self.widths[-1], 'output')}, "
+            f"where mlp is the {self} of SHA-256 {self.hash()}, in exact arithmetic"
         )
 
     def size(self, domain: Domain) -> float:

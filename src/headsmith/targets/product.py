@@ -48,10 +48,10 @@ class Product(Target):
         return {"X": Input((self.A.shape[1], self.B.shape[0]))}
 
     def claim(self) -> str:
-        return str(self)
+        return "A X B"
 
     def statement(self, request: Request) -> str:
-        return f"{super().statement(request)}, in every entry, where A and B have the SHA-256 {self.hash()}"
+        return f"{super().statement(request)}, in every entry of {self} of SHA-256 {self.hash()}"
 
     def domain(self, given: Any, dtype: str) -> Domain:
         return read_domain((-1, 1) if given is None else given, ["X"], dtype, str(self))

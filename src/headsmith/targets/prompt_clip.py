@@ -15,10 +15,10 @@ from headsmith.compiler.request import Request
 from headsmith.compiler.scalar import ScalarTask, solve
 from headsmith.compiler.target import Input
 from headsmith.constructions.clip import printed, printed_size, range_of
-from headsmith.constructions.design import Design
+from headsmith.constructions.design import Design, many
 from headsmith.constructions.printed import LARGEST, TooLarge
 from headsmith.constructions.prompt_keys import PrintedPromptKeys, PromptKeys, reach
-from headsmith.proof.domain import Domain, read_domain, read_interval
+from headsmith.proof.domain import Domain, exactly, interval, read_domain, read_interval
 from headsmith.refusal import Refusal
 from headsmith.targets.clip import Truncated
 from headsmith.targets.reading import check_sizes, read_ends
@@ -52,6 +52,11 @@ class PromptClip(Truncated):
         numbers = isinstance(self.weight, int | float) and isinstance(self.shift, int | float)
         if not (numbers and 0 < self.weight < math.inf and 0 <= self.shift < math.inf):
             raise Refusal("weight and shift bound |w_j| and |t_i|: they must be finite, the first positive")
+
+    def __repr__(self) -> str:
+        sizes = f"{many(self.tokens, 'token')} of {many(self.features, 'feature')}"
+        ends, (w, t) = interval((self.low, self.high)), map(exactly, (self.weight, self.shift))
+        return f"PromptClip of {sizes}, range {ends}, |w_j| <= {w}, |t_i| <= {t}"
 
     @property
     def inputs(self) -> dict[str, Input]:

@@ -26,9 +26,11 @@ def read_numbers(given: Any, name: str, axes: int) -> np.ndarray:
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise Refusal(f"{name} must be an array of real numbers") from None
-    if array.ndim != axes or array.size == 0 or not np.isfinite(array).all():
+    if array.ndim != axes or array.size == 0:
         plural = "axis" if axes == 1 else "axes"
         raise Refusal(f"{name} must be a finite array with {axes} {plural}, not of shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise Refusal(f"{name} holds NaN or infinity: give finite numbers")
     array.flags.writeable = False
     return array
 

@@ -58,10 +58,10 @@ class ReluNetwork(Target):
         return {"X": Input(self.inner.shape[2:])}
 
     def claim(self) -> str:
-        return f"f(X), f the {self}"
+        return "f(X)"
 
     def statement(self, request: Request) -> str:
-        return f"{super().statement(request)}, at every token, where its arrays have the SHA-256 {self.hash()}"
+        return f"{super().statement(request)}, at every token, f the {self} of SHA-256 {self.hash()}"
 
     def exact(self, X: list[list[float]]) -> list[arb]:
         _n, units, _, _ = self.inner.shape

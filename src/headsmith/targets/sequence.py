@@ -102,7 +102,8 @@ class SequenceMap(Target):
         given = [g for row in self.f for g in (row if isinstance(row, list | tuple) else [row])]
         if len(given) != count:
             raise Refusal(
-                f"{self.tokens} tokens of {self.features} features need {count} formulas, {len(given)} are given"
+                f"{many(self.tokens, 'token')} of {many(self.features, 'feature')} need {many(count, 'formula')}, not "
+                f"{len(given)}"
             )
         found = tuple(map(as_expression, given))
         if not all(isinstance(f, Expression) for f in found):

@@ -6,14 +6,18 @@ input, and the errors of random inputs, in ball arithmetic, against the proved b
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from headsmith.records.shown import upper
+from headsmith.views.explanation import attending, key_names
 from headsmith.views.measurement import curves, errors, scalar
 from headsmith.views.scalar import picture as scalar_picture
 from headsmith.views.style import PALETTE, figure
@@ -21,6 +25,19 @@ from headsmith.views.style import PALETTE, figure
 SHOWN = 200  # random inputs
 PANELS = 2  # attention patterns that fit beside the errors
 ROWS = 64  # queries or heads of one pattern
+NAMED = 12  # rows or keys up to which each bears its name
+FAR = 100  # errors so many times below the bound are drawn by their order of magnitude
+WORDS = {"proved": "proved", "conditional": "bound, if your constant holds", "measured": "measured on samples"}
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The attention of one layer: a row for each head and token that is read, a column for each key."""
+
+    layer: str
+    rows: list[str]
+    keys: list[str]
+    weights: np.ndarray
 
 
 def picture(net: Any) -> Figure:
@@ -28,7 +45,7 @@ def picture(net: Any) -> Figure:
 
     >>> net = hs.compile("x*y", domain=(-1, 1), eps=1e-3)
     >>> [axes.get_title() for axes in picture(net).axes][:2]
-    ['error of 200 random inputs', 'grid: attention of each head']
+    ['error of 200 random inputs', 'attention of layer grid']
     """
     if scalar(net) is not None:
         return scalar_picture(curves(net))
@@ -39,31 +56,43 @@ def picture(net: Any) -> Figure:
     fig, axes = figure(1, 1 + len(found), width=5.2, height=3.8)
     panels = np.atleast_1d(axes)
     if net.target.known:
-        _errors(panels[0], errors(net, SHOWN)[1].numpy(), net.certificate.bound)
+        _errors(panels[0], errors(net, SHOWN)[1].numpy(), net.certificate.bound, WORDS[net.certificate.kind])
     else:
         panels[0].set_title("the target is code: its error cannot be drawn")
-    for axis, (name, weights) in zip(panels[1:], found, strict=True):
-        shown = axis.imshow(weights, aspect="auto", cmap="magma", vmin=0.0, interpolation="nearest")
-        axis.set_title(f"{name}: attention of each head")
+    for axis, pattern in zip(panels[1:], found, strict=True):
+        shown = axis.imshow(pattern.weights, aspect="auto", cmap="magma", vmin=0.0, interpolation="nearest")
+        axis.set_title(f"attention of layer {pattern.layer}")
         axis.set_xlabel("key")
-        axis.set_ylabel("head and query")
-        axis.set_xticks(_few(weights.shape[1]))
-        axis.set_yticks(_few(weights.shape[0]))
+        _name(axis.set_xticks, pattern.keys, rotation=0 if sum(map(len, pattern.keys)) < 40 else 30)
+        _name(axis.set_yticks, pattern.rows)
+        axis.set_ylabel("" if len(pattern.rows) <= NAMED else "head and token")
         axis.grid(False)
         fig.colorbar(shown, ax=axis, shrink=0.8)
     fig.suptitle(str(net.target), x=0.01, ha="left")
     return fig
 
 
-def patterns(net: Any, one: list[Any]) -> list[tuple[str, np.ndarray]]:
-    """(layer, weights (heads x queries, keys)) of the last layers whose heads attend to anything."""
+def patterns(net: Any, one: list[Any]) -> list[Pattern]:
+    """The last layers whose heads attend to more than one key."""
     trace = net.network.trace(net.encode(*one))
     found = []
-    for i, name in enumerate(net.network.layers):
-        pattern = trace.get(f"blocks.{i}.attn.hook_pattern")
-        if pattern is not None and pattern.shape[-1] > 1:
-            found.append((name, pattern.reshape(-1, pattern.shape[-1])[:ROWS].double().numpy()))
+    for i, layer, names, asked in attending(net.network):
+        pattern = trace[f"blocks.{i}.attn.hook_pattern"]
+        if pattern.shape[-1] > 1:
+            several = len(asked) > 1
+            rows = [f"head {h}" + f", {names[q]}" * several for h in range(len(pattern)) for q in asked]
+            weights = pattern[:, asked].reshape(-1, pattern.shape[-1]).double().numpy()
+            keys = key_names(layer, names)
+            found.append(Pattern(list(net.network.layers)[i], rows[:ROWS], keys, weights[:ROWS]))
     return found[-PANELS:]
+
+
+def _name(ticks: Callable[..., Any], names: list[str], **text: Any) -> None:
+    """Names along an axis; of many, eight numbers."""
+    if len(names) <= NAMED:
+        ticks(range(len(names)), names, **text)
+    else:
+        ticks(_few(len(names)))
 
 
 def _few(count: int) -> range:
@@ -71,12 +100,19 @@ def _few(count: int) -> range:
     return range(0, count, -(-count // 8))
 
 
-def _errors(axes: Axes, found: np.ndarray, bound: float) -> None:
+def _errors(axes: Axes, found: np.ndarray, bound: float, word: str) -> None:
     """Sorted errors under the line that was proved."""
-    axes.plot(np.sort(found), np.linspace(0, 1, len(found)), color=PALETTE[0])
-    axes.axvline(bound, color=PALETTE[1], label=f"proved: {upper(bound)}")
+    seen = np.sort(found)
+    if 0 < seen[-1] * FAR < bound:
+        axes.set_xscale("log")
+        seen = np.maximum(seen, seen[seen > 0][0] / 10)
+    else:
+        axes.set_xlim(0, 1.05 * max(bound, seen[-1]))
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 3), useMathText=True)
+    axes.plot(seen, np.linspace(0, 1, len(seen)), color=PALETTE[0])
+    axes.axvline(bound, color=PALETTE[1], label=f"{word}: {upper(bound)}")
     axes.set_xlabel("largest error of an output")
     axes.set_ylabel("share of the inputs")
-    axes.set_xlim(left=0)
     axes.set_title(f"error of {len(found)} random inputs")
     axes.legend()

@@ -5,14 +5,15 @@ One way for every kind: the network is traced, and each attention head of each l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from headsmith.network import Attention, Copies, Layer, Network
+from headsmith.constructions.design import many
+from headsmith.network import Affine, Attention, Copies, Network, TokenMix
 from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
 
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
     from headsmith.compiler.compiled import Compiled
 
 READINGS = 48  # above so many, only the first token's are told
+WIRES = 3  # features of one head that are named
 
 
 @dataclass(frozen=True)
 class HeadReading:
-    """One head at one token: it reads `input` and adds `result` to `output`; keys by weight, the largest first."""
+    """One number that a head makes at one token: it reads `input`, and `result` = sum weight x value goes to `output`.
+
+    Keys by weight, the largest first. A head whose values have several components has a reading for each.
+    """
 
     layer: int
     head: int
@@ -44,6 +49,7 @@ class Explanation(Shown):
     value: Any
     error: float | None
     readings: tuple[HeadReading, ...]
+    left_out: int = 0
 
     def title(self) -> str:
         at = ", ".join(f"{name} = {_short(value)}" for name, value in self.inputs.items())
@@ -52,7 +58,7 @@ class Explanation(Shown):
 
     def rows(self) -> list[tuple[str, str]]:
         several = len({r.token for r in self.readings}) > 1
-        return [
+        told = [
             (
                 f"layer {r.layer} head {r.head}" + (f" at {r.token}" if several else ""),
                 f"{r.input} -> {r.output}  "
@@ -62,6 +68,7 @@ class Explanation(Shown):
             )
             for r in self.readings
         ]
+        return told + [("...", f"{many(self.left_out, 'reading')} more")] * bool(self.left_out)
 
 
 def explain(net: Compiled, given: Sequence[Any], named: Mapping[str, Any]) -> Explanation:
@@ -71,61 +78,106 @@ def explain(net: Compiled, given: Sequence[Any], named: Mapping[str, Any]) -> Ex
     if any(x.dim() != len(shape) for x, shape in zip(inputs, shapes, strict=False)):
         raise Refusal(f"explain takes one input: net.explain({', '.join(net.target.arguments)}), without a batch")
     tokens = net.encode(*inputs)
-    readings = list(_readings(net.network, tokens))
-    if len(readings) > READINGS:
-        readings = [r for r in readings if r.token == readings[0].token][:READINGS]
+    every = list(_readings(net.network, tokens))
+    readings = every if len(every) <= READINGS else [r for r in every if r.token == every[0].token][:READINGS]
     names = zip(net.target.inputs, inputs, strict=False)
     error = float(torch.as_tensor(net.certify(*inputs)).max()) if net.target.known else None
     values = {name: x.tolist() for name, x in names}
-    return Explanation(str(net.target), values, net(*inputs).tolist(), error, tuple(readings))
+    return Explanation(
+        str(net.target), values, net(*inputs).tolist(), error, tuple(readings), len(every) - len(readings)
+    )
 
 
-def _readings(network: Network, tokens: Tensor) -> list[HeadReading]:
-    trace, found = network.trace(tokens), []
-    for i, layer in enumerate(network.layers.values()):
-        if not isinstance(layer, Attention | Copies):
-            continue
-        pattern = trace[f"blocks.{i}.attn.hook_pattern"]
-        result = trace[f"blocks.{i}.attn.hook_z"]
-        for q in range(pattern.shape[1]):
-            for h in range(pattern.shape[0]):
-                keys = _keys(layer, trace, i, h, q, pattern[h, q])
-                if keys:
-                    source, target = _wires(network, layer, h)
-                    found.append(HeadReading(i, h, _token(network, q), source, target, keys, float(result[q, h, 0])))
-    return found
+def _readings(network: Network, tokens: Tensor) -> Iterator[HeadReading]:
+    trace = network.trace(tokens)
+    for i, layer, names, asked in attending(network):
+        for q in asked:
+            yield from _at(network, layer, trace, i, q, names)
 
 
-def _keys(
-    layer: Layer, trace: Mapping[str, Tensor], i: int, h: int, q: int, weights: Tensor
-) -> tuple[tuple[str, float, float], ...]:
-    """(name, weight, first value) of the keys that get any weight, the largest first."""
-    names: list[tuple[str, float]] = []
+def attending(network: Network) -> Iterator[tuple[int, Attention | Copies, list[str], list[int]]]:
+    """(place, layer, names of its tokens, those that the next layer reads) of each layer of heads."""
+    layers, names = list(network.layers.items()), list(network.inputs)
+    for i, (_, layer) in enumerate(layers):
+        if isinstance(layer, Attention | Copies):
+            yield i, layer, names, _asked(layers[i + 1 :], len(names))
+        names = _named(layers[i], names)
+
+
+def _at(
+    network: Network, layer: Attention | Copies, trace: Mapping[str, Tensor], i: int, q: int, names: list[str]
+) -> Iterator[HeadReading]:
+    """What each head of a layer makes at token q, number by number."""
+    pattern, result = (trace[f"blocks.{i}.attn.hook_{name}"] for name in ("pattern", "z"))
+    asks, carries, writes = (m.dense().abs() for m in (layer.query, layer.value, layer.output))
+    keys = key_names(layer, names)
+    for h in range(layer.heads):
+        for c in range(result.shape[-1]):
+            written = writes[h, :, c]
+            rows = zip(keys, pattern[h, q].tolist(), _values(layer, trace, i, h, q, c), strict=True)
+            seen = tuple(sorted((row for row in rows if row[1] > 0), key=lambda row: -row[1]))
+            if seen and bool(written.any()):
+                source = _features(network, i - 1, q, asks[h].sum(0)) or _features(network, i - 1, q, carries[h, c])
+                target = _features(network, i, q, written) or "one"
+                yield HeadReading(i, h, names[q], source or "one", target, seen, float(result[q, h, c]))
+
+
+def key_names(layer: Attention | Copies, names: Sequence[str]) -> list[str]:
+    """What a token can look at in a layer of tokens with these names, in the order of its attention pattern."""
     if isinstance(layer, Copies):
-        names = [(f"copy {j}", float(v)) for j, v in enumerate(layer.levels[h])]
+        return [f"copy {j}" for j in range(layer.copies)]
+    own = {"none": [], "self": ["itself"]}.get(layer.reach, list(names))
+    return [*own, *(f"key {j}" for j in range(layer.memory_tokens))]
+
+
+def _values(layer: Attention | Copies, trace: Mapping[str, Tensor], i: int, h: int, q: int, c: int) -> list[float]:
+    """Component c of the value behind each key of head h."""
     own, stored = (trace.get(f"blocks.{i}.attn.hook_{name}") for name in ("v", "memory_v"))
-    if isinstance(layer, Attention) and own is not None:
-        seen = [("itself", q)] if layer.reach == "self" else [(f"token {j}", j) for j in range(len(own))]
-        names = [(name, float(own[j, h, 0])) for name, j in seen]
-    if stored is not None:
-        names += [(f"key {j}", float(stored[j, h, 0])) for j in range(len(stored))]
-    rows = [(name, float(w), v) for (name, v), w in zip(names, weights.tolist(), strict=True) if w > 0]
-    return tuple(sorted(rows, key=lambda row: -row[1]))
+    if isinstance(layer, Copies):
+        return [] if own is None else (layer.levels[h] * own[q, h, c]).tolist()
+    found = [] if own is None else [own[q, h, c]] if layer.reach == "self" else list(own[:, h, c])
+    return [float(v) for v in (*found, *([] if stored is None else stored[:, h, c]))]
 
 
-def _wires(network: Network, layer: Any, h: int) -> tuple[str, str]:
-    """The features that a head reads and writes, by name where the stream has names."""
-    source = int(layer.query.dense()[min(h, len(layer.query.dense()) - 1), 0].abs().argmax())
-    target = int(layer.output.dense()[h, :, 0].abs().argmax())
-    return _feature(network, source), _feature(network, target)
+def _asked(later: Sequence[tuple[str, Any]], count: int) -> list[int]:
+    """The tokens that the next layer reads: what the others are told is lost."""
+    layer = later[0][1] if later else None
+    if isinstance(layer, Affine) and layer.source is not None:
+        return sorted({s for s in layer.source if s >= 0})
+    if isinstance(layer, TokenMix):
+        return torch.nonzero(layer.mix.dense().abs().sum(0)).flatten().tolist()
+    return list(range(count))
 
 
-def _feature(network: Network, place: int) -> str:
+def _named(layer: tuple[str, Any], names: list[str]) -> list[str]:
+    """The names of the tokens that leave a layer: those that entered, as often as they are copied, or new ones."""
+    name, made = layer
+    if isinstance(made, Affine) and made.source is not None:
+        copies = [made.source[:q].count(s) for q, s in enumerate(made.source)]
+        own = zip(made.source, copies, strict=True)
+        return [f"token {q}" if s < 0 else names[s] + f" copy {k}" * bool(k) for q, (s, k) in enumerate(own)]
+    count = made.tokens_out(len(names))
+    return names if count == len(names) else [f"{name}.{q}" for q in range(count)]
+
+
+def _features(network: Network, at: int, token: int, weights: Tensor) -> str:
+    """The features with weight, by the newest name they have behind layer `at`; the constant goes unsaid."""
+    places = [int(f) for f in torch.nonzero(weights).flatten()]
+    names = list(dict.fromkeys(_feature(network, at, token, f) for f in places))
+    names = [name for name in names if name != "one"]
+    return ", ".join(names[:WIRES]) + ", ..." * (len(names) > WIRES)
+
+
+def _feature(network: Network, at: int, token: int, place: int) -> str:
+    """A variable of this token that stands there, else the feature's own name."""
+    held = [
+        (layer, name if where.stop - where.start == 1 else f"{name}[{place - where.start}]")
+        for name, (layer, own, where) in network.variables.items()
+        if layer <= at and own == token and where.start <= place < where.stop
+    ]
+    if held:
+        return max(held)[1]
     return network.features[place] if place < len(network.features) else f"feature {place}"
-
-
-def _token(network: Network, place: int) -> str:
-    return network.inputs[place] if place < len(network.inputs) else f"token {place}"
 
 
 def _short(value: Any) -> str:

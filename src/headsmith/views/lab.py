@@ -96,7 +96,7 @@ def curves(measured: Mapping[str, Any]) -> Figure:
         for axes, name in ((left, "omega"), (right, "mu")):
             values = np.asarray(curve[name], dtype=float)
             for h in range(values.shape[1]):
-                tag = f"{label}, head {h + 1}" if h == 0 or len(measured["curves"]) == 1 else None
+                tag = f"{label}, head {h + 1}" if len(measured["curves"]) == 1 else label if h == 0 else None
                 axes.plot(steps, values[:, h], styles[line % 4], color=PALETTE[h % len(PALETTE)], label=tag)
     for axes, title in ((left, "ω: how sharply a head attends"), (right, "μ: what a head is worth")):
         axes.set_xscale("log")
@@ -104,7 +104,7 @@ def curves(measured: Mapping[str, Any]) -> Figure:
         axes.set_title(title)
         for value in measured.get("reference", {}).get(title[0], ()):
             axes.axhline(value, color="#888888", linestyle="--", linewidth=1)
-    left.legend()
+    fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     return fig
 
 
@@ -216,21 +216,25 @@ def histograms(measured: Mapping[str, Any]) -> Figure:
 
 
 def bars(measured: Mapping[str, Any]) -> Figure:
-    """Grouped bars with a dashed target each: `bars` {group: {label: value}}, `targets` {group: {label:
-    value}}.
+    """Grouped bars with a dashed target each: `bars` {group: {label: value}}, `targets` {group: {label: value}}.
+
+    Values that are nearly alike are points on an axis of their own: a bar has to stand on zero.
     """
     groups: Mapping[str, Mapping[str, float]] = measured["bars"]
     fig, axes = figure(1, len(groups), width=4.0, height=3.0)
     for ax, (title, values) in zip(np.atleast_1d(axes), groups.items(), strict=True):
         places: Sequence[int] = range(len(values))
-        ax.bar(places, list(values.values()), color=PALETTE[0])
+        alike = min(values.values()) > 0.8 * max(values.values())
+        if alike:
+            ax.plot(places, list(values.values()), "o", color=PALETTE[0])
+            ax.set_ylim(0.97 * min(values.values()), 1.02 * max(values.values()))
+        else:
+            ax.bar(places, list(values.values()), color=PALETTE[0])
         for place, label in enumerate(values):
             target = measured.get("targets", {}).get(title, {}).get(label)
             if target is not None:
                 ax.hlines(target, place - 0.45, place + 0.45, color=PALETTE[1], linestyle="--")
         ax.set_xticks(list(places), list(values), rotation=30, fontsize=8)
-        if min(values.values()) > 0.8 * max(values.values()):
-            ax.set_ylim(0.97 * min(values.values()), 1.02 * max(values.values()))
         ax.set_title(title)
     return fig
 

@@ -15,6 +15,8 @@ from headsmith.views.style import PALETTE, figure
 
 __all__ = ["bars", "drop", "heads", "one_machine"]
 
+DECADES = 100  # times the least error, above which bars stand on a logarithmic axis
+
 
 def drop(measured: Mapping[str, Any]) -> Figure:
     """Table 4: mean squared error over P, printed, reproduced, and our lattice."""
@@ -58,7 +60,9 @@ def bars(measured: Mapping[str, Any]) -> Figure:
     for k, kind in enumerate(kinds):
         places = [i + (k - (len(kinds) - 1) / 2) * width for i in range(len(names))]
         axes.bar(places, measured[kind], width, color=colours[kind], label=kind)
-    axes.set_yscale("log")
+    errors = [value for kind in kinds for value in measured[kind]]
+    if max(errors) > DECADES * min(errors):
+        axes.set_yscale("log")
     axes.set_xticks(range(len(names)), list(names))
     axes.set_ylabel("mean squared error")
     axes.set_title(measured["title"], loc="left")

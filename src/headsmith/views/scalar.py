@@ -21,6 +21,7 @@ from headsmith.views.style import PALETTE, STYLE
 
 MANY = 48  # keys above which a head is drawn as a heat map, of this many rows
 ACROSS = 3  # heads in one row of panels
+ROOM = 0.15  # share of the attention below which a name does not fit
 
 
 def picture(curves: Curves) -> Figure:
@@ -101,9 +102,13 @@ def _attention(axes: Axes, x: np.ndarray, head: HeadCurves) -> None:
 
 
 def _name_keys(axes: Axes, x: np.ndarray, head: HeadCurves) -> None:
-    """The names of one or two keys, written where each holds the most."""
+    """The names of one or two keys, written where each holds the most, if there is room for it."""
+    inner = np.flatnonzero(np.abs(x - (x[0] + x[-1]) / 2) <= 0.44 * (x[-1] - x[0]))  # away from the edges
     for j, name in enumerate(head.keys):
-        most = np.flatnonzero(head.weights[:, j] >= 0.98 * head.weights[:, j].max())
+        share = head.weights[inner, j]
+        if share.max() < ROOM:
+            continue
+        most = inner[share >= 0.98 * share.max()]
         at = int(most[len(most) // 2])
         height = head.weights[at, :j].sum() + head.weights[at, j] / 2
         axes.text(x[at], height, name, ha="center", va="center", color="white", fontsize=9)

@@ -74,7 +74,8 @@ class Table:
         import rich.table
         from rich.text import Text
 
-        shown = rich.table.Table(title=self.title or None, title_justify="left", box=rich.box.SIMPLE_HEAD)
+        title = Text(self.title) if self.title else None  # a list of formulas is no markup
+        shown = rich.table.Table(title=title, title_justify="left", box=rich.box.SIMPLE_HEAD)
         for k, name in enumerate(self.columns):
             shown.add_column(Text(name), justify="right" if self._numeric(k) else "left", overflow="fold")
         for row in self.rows:

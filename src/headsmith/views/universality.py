@@ -102,6 +102,7 @@ def truncation(measured: Mapping[str, Any]) -> Figure:
     right.set_xlabel("heads H")
     right.set_ylabel("sup error")
     right.set_title("Thm 3.9: printed, repaired, ours")
+    right.set_ylim(bottom=min(found["telescoping"]) / 50)  # room for the legend below all lines
     right.legend(loc="lower left")
     return fig
 

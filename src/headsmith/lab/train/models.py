@@ -113,7 +113,10 @@ class AttentionModel(nn.Module):
 
 def load_model(path: str | Path) -> AttentionModel:
     """The model that `AttentionModel.save` wrote."""
-    stem = Path(path).with_suffix("") if Path(path).suffix in (".safetensors", ".npz") else Path(path)
+    file = Path(path)
+    stem = file.with_suffix("") if file.suffix in (".safetensors", ".npz") else file
+    if file == stem and file.exists():
+        raise Refusal(f"{path} is no model file: its name would end in .safetensors")
     tensors = load_tensors(stem)
     missing = {"W_Q", "W_K", "W_V", "W_O"} - set(tensors)
     if missing:

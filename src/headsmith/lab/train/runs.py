@@ -24,7 +24,7 @@ from headsmith.lab.train.presets import Recipe
 from headsmith.lab.train.presets import recipe as named_recipe
 from headsmith.lab.train.reduced import ReducedTrainer
 from headsmith.lab.train.tasks import Sampled, Task
-from headsmith.lab.train.trainer import Trainer
+from headsmith.lab.train.trainer import Trainer, check_device
 from headsmith.records import Record, progress
 from headsmith.refusal import Refusal
 
@@ -131,6 +131,7 @@ def train(
     task = task or Task(features, length, noise)
     if not 1 <= heads <= 1024:
         raise Refusal(f"heads={heads}: choose between 1 and 1024")
+    check_device(device)
     if model not in ("full", "reduced"):
         raise Refusal(f"model={model!r}: choose full (Q, K, V, O) or reduced (omega, mu)")
     kind = named_activation(activation)

@@ -26,6 +26,13 @@ from headsmith.refusal import Refusal
 
 __all__ = ["Sweep", "serve", "spread", "sweep"]
 
+WORKER = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # the parent hears of an interrupt too, and says so once
+from {module} import work
+work()
+"""
+
 
 @dataclass(frozen=True, repr=False)
 class Sweep(Shown):
@@ -72,6 +79,8 @@ def sweep(
         raise Refusal(
             "a sweep sends its task to other processes, which a sampler cannot be; call train for each setting"
         )
+    if processes is not None and processes < 1:
+        raise Refusal(f"processes={processes}: give at least 1")
     chosen = seed_list(seeds)
     settings = [(h, kind) for h in heads for kind in activations]
     shared = {"preset": preset, "out": str(out), **options}
@@ -94,7 +103,7 @@ def spread(jobs: list[dict[str, Any]], workers: int, module: str) -> Iterator[No
     done: SimpleQueue[str] = SimpleQueue()
 
     def employ() -> None:
-        command = [sys.executable, "-c", f"from {module} import work; work()"]
+        command = [sys.executable, "-c", WORKER.format(module=module)]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=environment) as worker:
             assert worker.stdin is not None and worker.stdout is not None
@@ -134,8 +143,6 @@ def serve(carry_out: Callable[[dict[str, Any]], object]) -> None:
             print("done", flush=True)
         except Refusal as refusal:
             print(str(refusal), flush=True)
-        except KeyboardInterrupt:  # the parent hears of it too, and says so once
-            sys.exit(130)
 
 
 def _tuples(described: dict[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,17 @@ def log_steps(steps: int) -> list[int]:
     return np.unique(grid.round().astype(int)).tolist()
 
 
+def check_device(device: str) -> None:
+    """The CPU, or a GPU that is there.
+
+    >>> check_device("cpu")
+    """
+    if device.split(":")[0] not in ("cpu", "cuda"):
+        raise Refusal(f"device={device!r}: choose cpu or cuda")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise Refusal(f"device={device!r} was asked for, but torch sees no GPU here; use device='cpu'")
+
+
 class Trainer:
     """R replicas of one recipe: `heads`, `seeds` and `rates` (relative to the recipe's) have one entry each.
 
@@ -80,8 +91,7 @@ class Trainer:
         device: str = "cpu",
         rates: Sequence[float] | None = None,
     ) -> None:
-        if device.startswith("cuda") and not torch.cuda.is_available():
-            raise Refusal(f"device={device!r} was asked for, but torch sees no GPU here; use device='cpu'")
+        check_device(device)
         self.task, self.recipe, self.activation, self.device = task, recipe, activation, torch.device(device)
         self.heads, self.seeds = tuple(heads), tuple(seeds)
         self.layout = Layout(max(heads), task.features, task.responses, len(seeds))

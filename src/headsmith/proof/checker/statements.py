@@ -84,5 +84,5 @@ def of_perceptron(matrices: Sequence[Matrix], sigmas: Sequence[Formula], ends: I
     name = f"MLP {'-'.join(map(str, widths))} with {', '.join(sorted(set(texts))) or 'no activation'}"
     return (
         f"|network(x) - mlp(x)| <= bound for every {dtype} x in {interval(ends)}^{widths[0]}, in each of {widths[-1]} "
-        f"outputs, where mlp is the {name} of SHA-256 {found.hexdigest()}, in exact arithmetic"
+        f"output{'s' * (widths[-1] != 1)}, where mlp is the {name} of SHA-256 {found.hexdigest()}, in exact arithmetic"
     )
