@@ -1,15 +1,21 @@
-"""What the tests of the checker share: small heads, formulas from text, functions in mpmath."""
+"""What the tests of the checker share: small heads, formulas from text, functions in mpmath, forged files."""
+
+import copy
 
 import mpmath
+import torch
 
+from headsmith.compiler.files import read, seal, write
 from headsmith.functions import parse
-from headsmith.proof.checker import formulas
+from headsmith.proof.checker import check, formulas
 from headsmith.proof.checker.heads import Key
 from headsmith.proof.checker.rounding import FORMATS
+from headsmith.proof.checker.units import Matrix
+from headsmith.proof.checker.wiring import tensor
 from headsmith.proof.statement import Head
 
 mpmath.mp.dps = 40
-DOUBLE = FORMATS["F64"]
+DOUBLE, SINGLE = FORMATS["F64"], FORMATS["F32"]
 
 
 IDENTITY = (Key(0.0, 0.0, 0.0, 1.0),)
@@ -52,3 +58,31 @@ def constant(level):
 
 def tree_of(text):
     return formulas.read(parse(text).tree())
+
+
+def held(tensors):
+    """Tensors of torch as the checker reads them from a file."""
+    names = {torch.float64: "F64", torch.float32: "F32"}
+    raw = {name: ({"shape": list(t.shape), "data": t.numpy().tobytes()}, names[t.dtype]) for name, t in tensors.items()}
+    return {name: tensor(own, FORMATS[kind]) for name, (own, kind) in raw.items()}
+
+
+def matrix(rows, bias=None):
+    """z = rows x + bias."""
+    rows = [tuple(map(float, row)) for row in rows]
+    return Matrix(rows, tuple(map(float, [0.0] * len(rows) if bias is None else bias)))
+
+
+def forged(path, tmp_path, change, **budget):
+    """The verdict on a file in which `change(manifest, tensors)` was made and every hash put right afterwards."""
+    manifest, tensors = copy.deepcopy(read(path))
+    change(manifest, tensors)
+    return check(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors), **budget)
+
+
+def scaled(text, factor):
+    return (float.fromhex(text) * factor).hex()
+
+
+def say(key, value):
+    return lambda manifest, tensors: manifest["certificate"].update({key: value(manifest["certificate"][key])})

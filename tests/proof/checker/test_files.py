@@ -15,6 +15,8 @@ import headsmith.proof.checker
 from headsmith.compiler.files import read, seal, write
 from headsmith.proof.checker import check
 
+from .helpers import forged, say, scaled
+
 HONEST = {
     "one head": lambda: hs.compile("x^2", domain=(-2, 2), eps=1e-6),
     "exact": lambda: hs.compile("silu(x)", domain=(-4, 4), eps=1e-5, dtype="float32"),
@@ -73,13 +75,6 @@ def composed(tmp_path_factory):
     return hs.compile("exp(-abs(x))", domain=(-1, 1), eps=1e-2).save(path)
 
 
-def forged(path, tmp_path, change):
-    """The verdict on a file in which `change(manifest, tensors)` was made and every hash put right afterwards."""
-    manifest, tensors = copy.deepcopy(read(path))
-    change(manifest, tensors)
-    return check(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors))
-
-
 def test_a_forger_who_changes_nothing_passes(small, composed, tmp_path):
     for path in (small, composed):
         assert forged(path, tmp_path, lambda manifest, tensors: None).status == 0
@@ -92,10 +87,6 @@ def test_every_flipped_byte_is_noticed(small, tmp_path, stride):
         for flip in (0x01, 0xFF):
             mutant.write_bytes(data[:place] + bytes([data[place] ^ flip]) + data[place + 1 :])
             assert check(mutant).status != 0, f"byte {place} xor {flip:#x} went unnoticed"
-
-
-def scaled(text, factor):
-    return (float.fromhex(text) * factor).hex()
 
 
 def generous(manifest, factor=8.0):
@@ -200,10 +191,6 @@ def test_a_value_moved_by_twice_the_slack_is_false(small, tmp_path):
 
     verdict = forged(small, tmp_path, move)
     assert verdict.status == 1 and "false" in verdict.reason
-
-
-def say(key, value):
-    return lambda manifest, tensors: manifest["certificate"].update({key: value(manifest["certificate"][key])})
 
 
 def edit_part(key, value):

@@ -8,7 +8,20 @@ from flint import arb, ctx
 
 from headsmith.constructions.gate import gate
 from headsmith.proof.checker import heads
-from headsmith.proof.checker.heads import FAR, K, Key, extent, frame, look, polynomial, prove, series_of, steepest
+from headsmith.proof.checker.heads import (
+    FAR,
+    K,
+    Key,
+    down,
+    extent,
+    frame,
+    look,
+    polynomial,
+    prove,
+    series_of,
+    steepest,
+    up,
+)  # fmt: skip
 from headsmith.proof.checker.programs import value
 from headsmith.proof.checker.verdict import Budget, Rejected
 from headsmith.proof.statement import Head
@@ -134,3 +147,15 @@ def test_slopes_and_values_over_an_interval():
     assert steepest(tree_of("sqrt(x)"), (0.0, 1.0), Budget()) == math.inf
     low, high = extent(tree_of("sin(3*x)"), (-2.0, 2.0), Budget())
     assert -1.01 <= low <= -1 and 1 <= high <= 1.01
+
+
+def test_floats_above_and_below_a_ball():
+    """Only 0 itself is 0: what is too small for a float is not, nor is a ball around 0."""
+    assert up(arb(0)) == down(arb(0)) == 0 == up(0.0)
+    least = 5e-324
+    small = arb(10) ** -400
+    assert up(small) == least == -down(-small) and up(-small) >= 0 >= down(small)
+    assert up(arb(0, 1e-30)) >= 1e-30 and down(arb(0, 1e-30)) <= -1e-30 and up(arb(0, small)) == least
+    assert up(arb("nan")) == math.inf == -down(arb("nan")) and up(arb(10) ** 400) == math.inf
+    third = arb(1) / 3
+    assert down(third) < third < up(third)

@@ -1,20 +1,23 @@
 """The checker's rounding theorem, term by term, against the theorem written out plainly."""
 
+import math
+
 import numpy as np
 import pytest
 
 from headsmith.proof.checker.heads import Key
-from headsmith.proof.checker.rounding import Format, Sum, any_order, head_slip, sum_slip
+from headsmith.proof.checker.rounding import Format, Sum, any_order, head_slip, rounding, sum_slip
+from headsmith.proof.checker.verdict import Budget
 from headsmith.proof.statement import Head
 
 from ..theorem import CASES, plain_rounding
-from .helpers import DOUBLE, constant, keys_of
+from .helpers import DOUBLE, SINGLE, constant, keys_of
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_term_of_the_rounding_theorem_is_missing(name):
     case = CASES[name]
-    fmt = Format(case.fmt.name, "d", case.fmt.unit, case.fmt.tiny)
+    fmt = Format(case.fmt.name, "d", case.fmt.unit, case.fmt.tiny, 1e30)
     found, _ = head_slip(keys_of(case.head), (case.z, case.z), fmt)
     assert (1 - 1e-6) * plain_rounding(case) <= found <= 1.2 * plain_rounding(case)
 
@@ -43,3 +46,23 @@ def test_any_order_is_the_tree_lemma():
     assert stated <= any_order(terms, u) <= 1.001 * stated
     assert any_order([1.0] * 100, u) >= 99 * 100 * u
     assert any_order([0.01] * 100 + [1e-17] * 900, 2.0**-53) >= 99 * 2.0**-53
+
+
+def test_numbers_that_may_overflow_have_no_bound():
+    """A value of 3e38 is a number of float32, the sum of two is not; nor is a key whose weight is 0 then harmless."""
+    large, far = (Key(0.0, 0.0, 3e38, 0.0),), (Key(0.0, 0.0, 0.0, 0.0), Key(0.0, -500.0, 3e38, 3e38))
+    assert head_slip(large, (0.0, 2.0), SINGLE)[0] == math.inf == head_slip(far, (0.0, 2.0), SINGLE)[0]
+    assert head_slip(large, (0.0, 2.0), DOUBLE)[0] < 1e24
+    half = constant(5e37)
+    assert sum_slip(Sum([half] * 2, 0.0, 1), (0.0, 0.0), SINGLE) == math.inf > sum_slip(Sum([half]), (0.0, 0.0), SINGLE)
+    assert sum_slip(Sum([half], 5e37, 1), (0.0, 0.0), SINGLE) == math.inf
+
+
+def test_keys_are_paid_for_in_pairs():
+    """The time of a thousand keys that weigh alike goes with their square."""
+    spent = []
+    for n in (100, 1000):
+        budget = Budget(work=10**9)
+        rounding(Sum([(Key(0.0, 0.0, 1.0, 0.0),) * n]), (0.0, 1.0), DOUBLE, 1.0, budget)
+        spent.append(10**9 - budget.left)
+    assert spent[1] >= 25 * spent[0]

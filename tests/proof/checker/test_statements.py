@@ -3,10 +3,14 @@
 import pytest
 
 from headsmith.compiler.request import Request
+from headsmith.functions import parse
 from headsmith.proof.checker import statements
 from headsmith.proof.checker.verdict import Rejected
 from headsmith.proof.rounding import ASSUMPTIONS
 from headsmith.targets.formula import Formula
+from headsmith.targets.perceptron import MLP
+
+from .helpers import matrix
 
 SAID = [
     ("-x^2 + 1e-7*x", (-2, 0.1)),
@@ -25,6 +29,32 @@ def test_both_say_the_same(given, domain, dtype):
     found = statements.of_formulas(goals, names, vector, statements.domain_of(request.record(), names), dtype)
     assert found == target.statement(request)
     assert list(ASSUMPTIONS) == statements.ASSUMPTIONS
+
+
+MLPS = [
+    ([[[0.5, -2.0, 1e-9]]], [[0.1]], []),
+    ([[[1.0]] * 2, [[-0.0, 3.0]] * 3], [[0.0, 1.0], [1.0] * 3], ["relu(x)"]),
+    ([[[1.0]]] * 3, [[0.5]] * 3, ["x*sigmoid(1.702*x)", "gelu(x)"]),
+    ([[[1.0]]] * 3, [[0.5]] * 3, ["tanh(x)", "tanh(x)"]),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("weights, biases, texts", MLPS, ids=str)
+def test_both_say_the_same_of_perceptrons(weights, biases, texts, dtype):
+    target = MLP(tuple(weights), tuple(biases), tuple(map(parse, texts)))
+    request = Request.read(target, 1e-3, (-0.1, 2), dtype, "auto")
+    matrices = [matrix(rows, bias) for rows, bias in zip(weights, biases, strict=True)]
+    sigmas = statements.listed_formulas(target.record()[0]["activations"])
+    ends = statements.domain_of(request.record(), ["x"])["x"]
+    assert statements.of_perceptron(matrices, sigmas, ends, dtype) == target.statement(request)
+
+
+def test_each_weight_is_in_the_sentence():
+    """So is its sign, its place, and which of two matrices has it."""
+    weights = ([[1.0, 2.0]], [[2.0, 1.0]], [[1.0], [2.0]], [[-1.0, 2.0]], [[1.0, 2.0 + 2.0**-51]])
+    said = {statements.of_perceptron([matrix(rows)], [], (-1.0, 1.0), "float64") for rows in weights}
+    assert len(said) == len(weights)
 
 
 X = {"formula": ["var", "x"]}

@@ -8,14 +8,12 @@ from headsmith.proof.checker.rounding import FORMATS
 from headsmith.proof.checker.verdict import Rejected
 from headsmith.proof.checker.wiring import scalar_wires, tensor
 
-from .helpers import keys_of
+from .helpers import held, keys_of
 
 
 def opened(net, tmp_path):
     manifest, tensors = read(net.save(tmp_path / "net.safetensors"))
-    raw = {name: {"shape": list(t.shape), "data": t.numpy().tobytes()} for name, t in tensors.items()}
-    kind = "F64" if net.plan.dtype == "float64" else "F32"
-    return manifest["network"], {name: tensor(t, FORMATS[kind]) for name, t in raw.items()}
+    return manifest["network"], held(tensors)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

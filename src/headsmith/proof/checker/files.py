@@ -90,10 +90,11 @@ def opened(data: bytes) -> File:
     need(manifest["request"]["dtype"] == fmt.name, "the weights are not of the dtype that the file names")
     need(said["assumptions"] == statements.ASSUMPTIONS, "the file names other assumptions")
     target = {name.removeprefix(TARGET): t for name, t in raw.items() if name.startswith(TARGET)}
+    need(all(t["dtype"] == "F64" for t in target.values()), "the numbers of the target are not all float64")
     return File(
         manifest,
         {name: tensor(t, fmt) for name, t in own.items()},
-        {name: tensor(t, FORMATS[t["dtype"]]) for name, t in target.items()},
+        {name: tensor(t, FORMATS["F64"]) for name, t in target.items()},
         fmt,
         _stated(said),
     )
@@ -135,15 +136,17 @@ def _programs(file: File, goals: Sequence[Formula], ends: Interval, vector: bool
     programs.covered(found, wires)
     for parts, goal, output in zip(found, goals, wires.outputs, strict=True):
         need(parts and parts[0].source == wires.source and parts[-1].output == output, ODD)
-        _witnessed(parts, goal, ends, file.stated)
+        _witnessed(parts, goal, ends, file.stated, budget)
         most = programs.component(parts, ends, goal, file.fmt, file.stated[:2], budget)
         _compare(file.stated, most.approximation, most.rounding)
 
 
-def _witnessed(parts: Sequence[programs.Part], goal: Formula, ends: Interval, stated: Stated) -> None:
+def _witnessed(parts: Sequence[programs.Part], goal: Formula, ends: Interval, stated: Stated, budget: Budget) -> None:
     """A few exact values: a network that is plainly false is called so."""
     (lo, hi), name = ends, next(iter(goal.variables), "x")
+    work = len(goal.steps) + sum(len(head) for part in parts for head in part.heads)
     for i in range(65):
+        budget.spend(work)
         x = min(max(lo + (hi - lo) * i / 64, lo), hi)
         value = programs.formula_at(goal, {name: arb(x)})
         if value is not None:
@@ -178,7 +181,7 @@ def _shared(file: File, grid: grids.Grid, goals: Sequence[Formula], ends: Interv
     for values, goal in zip(grid.values, goals, strict=True):
         head = tuple(Key(a, b, g, 0.0) for a, b, g in zip(axis.slopes, axis.offsets, values, strict=True))
         part = programs.Part("x", "out", goal, 0.0, (head,))
-        _witnessed([part], goal, ends, stated)
+        _witnessed([part], goal, ends, stated, budget)
         most = prove([head], 0.0, goal, ends, stated.approximation, budget, stated.approximation)
         slips = rounding.rounding(rounding.Sum([head]), ends, file.fmt, stated.rounding, budget)
         _compare(stated, most.bound, slips)
@@ -193,7 +196,7 @@ def perceptron(file: File, budget: Budget) -> None:
     _says(file, statements.of_perceptron(matrices, sigmas, ends, file.fmt.name))
     need(file.manifest["design"] == {"name": "units"} and all(f.variables == {"x"} for f in sigmas), ODD)
     stack = stacks.Stack(matrices, sigmas, units.unit_heads(file.manifest["network"], file.network, matrices), ends)
-    stacks.witnessed(stack, file.stated.approximation)
+    stacks.witnessed(stack, file.stated.approximation, budget)
     most = stacks.propagated(stack, file.fmt, file.stated[:2], budget)
     _compare(file.stated, most.approximation, most.rounding)
 

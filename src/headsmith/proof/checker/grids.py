@@ -35,7 +35,7 @@ from .ranges import Range, operate, over, ranges
 from .rounding import INF, Format, Softmax, executed, gamma
 from .taylor import evaluate, middle
 from .verdict import Budget, Open, need
-from .wiring import ODD, Tensor, lift_and_read, names_of, select
+from .wiring import ODD, Tensor, lift_and_read, names_of, same, select
 
 DEGREES = (11, 15, 8, 6)  # of interpolation: the one that needs the fewest nodes is taken
 MOST = 100_000  # nodes of one component
@@ -95,7 +95,7 @@ def grid_wires(network: Any, tensors: dict[str, Tensor], variables: Sequence[str
         "value": select([list(range(n - r, n))], n),
         "output": select([writing], r),
     }
-    need(network["layers"][1] == usual and ends == list(written), ODD)
+    need(same(network["layers"][1], usual) and ends == list(written), ODD)
     rows = memory.rows() if memory is not None else []
     need(rows and not any(any(row[:first]) for row in rows), "a memory token is not only a key")
     return factored([row[first:] for row in rows], d), [names[end] for end in ends]

@@ -30,19 +30,25 @@ from .verdict import Budget, Open
 EXP = 4  # units of u that exp may be off
 ROOM = 1 + 1e-9  # pays for evaluating sums of positive terms in floats
 FLOATS = 1e-15  # relative to sizes: what a float expression of a score may be off
+PAIRS = 100  # of keys, compared in floats in the time of one operation on a cell
 INF = math.inf
 
 
 class Format(NamedTuple):
-    """A floating-point format: its name, the code of struct, unit roundoff, smallest normal number."""
+    """A floating-point format: its name, the code of struct, unit roundoff, smallest normal number, a quarter of the
+    largest: sums of numbers below that do not overflow."""
 
     name: str
     code: str
     u: float
     tiny: float
+    large: float
 
 
-FORMATS = {"F64": Format("float64", "d", 2.0**-53, 2.0**-1022), "F32": Format("float32", "f", 2.0**-24, 2.0**-126)}
+FORMATS = {
+    "F64": Format("float64", "d", 2.0**-53, 2.0**-1022, 2.0**1022),
+    "F32": Format("float32", "f", 2.0**-24, 2.0**-126, 2.0**126),
+}
 
 
 def gamma(n: int, u: float) -> float:
@@ -76,13 +82,12 @@ class Softmax(NamedTuple):
 
 def executed(s: Softmax, fmt: Format) -> float:
     """|executed weighted mean - exact one|; infinite where the format is lost."""
-    n, (_, _, u, tiny) = len(s.weights), fmt
-    most = max(s.slips)
+    n, u, tiny, most, widest = len(s.weights), fmt.u, fmt.tiny, max(s.slips), max(s.sizes)
     moves = [(slip + u * (low + slip + most)) * ROOM for slip, low in zip(s.slips, s.below, strict=True)]
-    if not max(moves) < 300:
+    if not (max(moves) < 300 and widest < fmt.large):
         return INF
     alphas = [math.expm1(x) * (1 + EXP * u) + EXP * u for x in moves]
-    flushed, widest = n * tiny * math.exp(2 * most), max(s.sizes)
+    flushed = n * tiny * math.exp(2 * most)
     moved = math.fsum(p * x for p, x in zip(s.weights, alphas, strict=True)) * ROOM + flushed
     if not moved < 0.5:
         return INF
@@ -167,7 +172,8 @@ def sum_slip(terms: Sum, ends: Interval, fmt: Format) -> float:
         return INF
     size = sum(size for _, size in found)
     size = min(size, terms.cap) if len(found) == 1 else size
-    return (own + gamma(terms.adds, fmt.u) * (abs(terms.bias) + size + own)) * ROOM
+    whole = abs(terms.bias) + size + own
+    return (own + gamma(terms.adds, fmt.u) * whole) * ROOM if whole < fmt.large else INF
 
 
 def worst(
@@ -207,5 +213,5 @@ def worst(
 
 def rounding(terms: Sum, ends: Interval, fmt: Format, enough: float, budget: Budget, sharp: float = 1.01) -> float:
     """The largest rounding error of a sum of heads over an interval."""
-    work = 4 * sum(map(len, terms.heads)) + 1
+    work = sum(4 * n + n * n // PAIRS for n in map(len, terms.heads)) + 1
     return worst(lambda cell: sum_slip(terms, cell[0], fmt), (ends,), enough, work, budget, sharp)

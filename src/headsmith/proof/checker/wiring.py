@@ -12,6 +12,7 @@ description is not one this checker knows, and is rejected.
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 from dataclasses import dataclass, field
@@ -64,6 +65,11 @@ def whole(value: Any, low: int, high: int) -> int:
     return value
 
 
+def same(found: Any, expected: Any) -> bool:
+    """Whether both are the same JSON, in which 1, 1.0 and true are three things."""
+    return json.dumps(found, sort_keys=True) == json.dumps(expected, sort_keys=True)
+
+
 def listed(value: Any, count: int | None = None) -> list[Any]:
     """A list, of so many entries."""
     need(isinstance(value, list) and (count is None or len(value) == count), ODD)
@@ -74,7 +80,7 @@ def names_of(network: Any) -> list[str]:
     """The features: different strings; one input token."""
     names = listed(network["features"])
     need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), ODD)
-    need(network["tokens"] == ["input"] and network["format"] == 1, ODD)
+    need(same([network["tokens"], network["format"]], [["input"], 1]), ODD)
     return names
 
 
@@ -91,10 +97,10 @@ def lift_and_read(network: Any, tensors: dict[str, Tensor], inputs: int) -> tupl
     need(bias is not None and bias.shape == (n,) and n > inputs, ODD)
     spread = select([*range(inputs), *[-1] * (n - inputs)], inputs)
     plain = {"kind": "affine", "source": None}
-    need(lift == {**plain, "name": "lift", "map": spread, "bias": [n]}, ODD)
+    need(same(lift, {**plain, "name": "lift", "map": spread, "bias": [n]}), ODD)
     ends = listed(last["map"]["index"])
     need(ends and all(type(end) is int and 0 <= end < n for end in ends), ODD)
-    need(last == {**plain, "name": "read", "map": select(ends, n), "bias": None}, ODD)
+    need(same(last, {**plain, "name": "read", "map": select(ends, n), "bias": None}), ODD)
     numbers = bias.numbers if bias is not None else ()
     need(not any(numbers[:inputs]) and numbers[inputs] == 1, ODD)
     return numbers, ends
@@ -147,7 +153,7 @@ def _scalar_layer(layer: Any, n: int) -> tuple[list[int], list[int]]:
         "value": {"kind": kind, "features": n, "index": read},
         "output": select([[-1] * t + [0] + [-1] * (n - 1 - t) for t in targets], 1),
     }
-    need(layer == usual, ODD)
+    need(same(layer, usual), ODD)
     return sources, targets
 
 
