@@ -7,7 +7,7 @@ as `compiler.files.read` returns them and yield (name, manifest, tensors).
 
 import copy
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -26,7 +26,21 @@ Mutant = tuple[str, dict[str, Any], dict[str, torch.Tensor]]
 Edit = Callable[[dict[str, Any], dict[str, torch.Tensor]], Any]
 
 
-def wirings(manifest: dict[str, Any], tensors: dict[str, torch.Tensor], own: str = "target/") -> Iterator[Mutant]:
+class Mutants(Sequence[Mutant]):
+    """Each is made when it is asked for: a network of a thousand wires has thousands."""
+
+    def __init__(self, manifest: dict[str, Any], tensors: dict[str, torch.Tensor], edits: list[tuple[str, Edit]]):
+        self.manifest, self.tensors, self.edits = manifest, tensors, edits
+
+    def __len__(self) -> int:
+        return len(self.edits)
+
+    def __getitem__(self, k):
+        name, edit = self.edits[k]
+        return _edited(name, self.manifest, self.tensors, edit)
+
+
+def wirings(manifest: dict[str, Any], tensors: dict[str, torch.Tensor], own: str = "target/") -> Mutants:
     """Mutants of the network: names that start with `own` belong to the target and are left alone."""
     layers = manifest["network"]["layers"]
     edits: list[tuple[str, Edit]] = []
@@ -39,23 +53,23 @@ def wirings(manifest: dict[str, Any], tensors: dict[str, torch.Tensor], own: str
     for name, tensor in tensors.items():
         if not name.startswith(own):
             edits += [(f"{name}: {what}", e) for what, e in _tensor(name, tensor)]
-    for name, edit in edits:
-        yield _edited(name, manifest, tensors, edit)
+    return Mutants(manifest, tensors, edits)
 
 
-def texts(manifest: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Iterator[Mutant]:
+def texts(manifest: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Mutants:
     """Mutants of what is said: of every word and number outside of the wiring."""
+    edits: list[tuple[str, Edit]] = []
     for place, value in _leaves({k: v for k, v in manifest.items() if k not in ("network", "hash", "format")}, ()):
         for what, new in _others(value):
             if place != ("certificate", "weights"):  # sealing makes it right again
                 name = f"{'.'.join(map(str, place))}: {what}"
-                yield _edited(name, manifest, tensors, lambda m, t, place=place, new=new: _put(m, place, new))
+                edits.append((name, lambda m, t, place=place, new=new: _put(m, place, new)))
+    return Mutants(manifest, tensors, edits)
 
 
-def sampled(mutants: Iterator[Mutant], count: int, seed: int = 0) -> list[Mutant]:
+def sampled(mutants: Sequence[Mutant], count: int, seed: int = 0) -> list[Mutant]:
     """`count` of them at random, always the same."""
-    found = list(mutants)
-    return random.Random(seed).sample(found, min(count, len(found)))
+    return random.Random(seed).sample(mutants, min(count, len(mutants)))
 
 
 def _edited(name: str, manifest: dict[str, Any], tensors: dict[str, torch.Tensor], edit: Edit) -> Mutant:

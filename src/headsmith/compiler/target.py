@@ -124,7 +124,7 @@ class Target(ABC):
 
     def sample(self, domain: Domain, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """`count` random inputs in the domain, float64, one tensor for each argument."""
-        return tuple(_uniform(domain, name, (count, *self.inputs[name].shape), generator) for name in self.arguments)
+        return tuple(uniform(domain, name, (count, *self.inputs[name].shape), generator) for name in self.arguments)
 
     # how it is built and run
 
@@ -186,7 +186,8 @@ def _stored(cls: type[Target]) -> list[Any]:
     return [field for field in fields(cls) if field.metadata.get("stored", True)]  # type: ignore[arg-type]
 
 
-def _uniform(domain: Domain, name: str, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+def uniform(domain: Domain, name: str, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Numbers of this shape, at random in the set of that name, float64."""
     found = domain.sets[name]
     if isinstance(found, Finite):
         return torch.tensor(found.values).double()[torch.randint(len(found.values), shape, generator=generator)]

@@ -5,7 +5,8 @@ An independent checker can therefore re-derive every head from two plain objects
 
     {"format": 1,
      "tokens": ["input"],  "features": ["x", "one", "y"],
-     "variables": {"y": [1, 0, 2, 3]},                                    layer, token, start, stop
+     "variables": {"y": [1, 0, 2, 3]},        layer, token or [first, behind the last], start, stop
+     "loops": 20,                             how often it is run, if that is more than once
      "layers": [
       {"name": "lift", "kind": "affine", "map": MAP, "bias": [3], "source": null},    bias: shape or null
       {"name": "head", "kind": "attention", "weights": "softmax", "scale": "0x1.0000000000000p+0",
@@ -87,12 +88,12 @@ def from_config(config: Config, tensors: Mapping[str, Tensor]) -> Network:
         if len(layers) != len(config["layers"]):
             raise Refusal("the network file names two layers alike.")
         variables = {
-            name: (integer(at), integer(token), slice(integer(start), integer(stop)))
+            name: (integer(at), _token(token), slice(integer(start), integer(stop)))
             for name, (at, token, start, stop) in config["variables"].items()
         }
-        network = Network(
-            layers, tokens=_names(config["tokens"]), features=_names(config["features"]), variables=variables
-        )
+        tokens, features = _names(config["tokens"]), _names(config["features"])
+        loops = integer(config.get("loops", 1))
+        network = Network(layers, tokens=tokens, features=features, variables=variables, loops=loops)
     except Refusal:
         raise
     except KeyError as error:
@@ -182,6 +183,13 @@ def _bits(value: Any) -> Tensor:
     if not bool(((table == 0) | (table == 1)).all()):
         raise Refusal("the network description has a mask with entries other than 0 and 1.")
     return table.bool()
+
+
+def _token(value: Any) -> int | slice:
+    if isinstance(value, list):
+        start, stop = value
+        return slice(integer(start), integer(stop))
+    return integer(value)
 
 
 def flag(value: Any) -> bool:

@@ -19,9 +19,8 @@ from headsmith.network.affine import Affine
 from headsmith.network.attention import Attention
 from headsmith.network.cost import Cost
 from headsmith.network.layer import SILENT, Layer, Patch, Tap
+from headsmith.network.variables import Variables
 from headsmith.refusal import Refusal
-
-Place = tuple[int, int, slice]
 
 
 class Network(nn.Module):
@@ -30,7 +29,9 @@ class Network(nn.Module):
     layers     a dict name -> layer, or a list (named affine0, attention1, ...)
     tokens     names of the input tokens
     features   names of the features of the residual stream
-    variables  name -> (layer, token, slice): after that layer, the variable is stream[..., token, slice]
+    variables  name -> (layer, token, slice): after that layer, the variable is stream[..., token, slice], where the
+               token is one or a slice of them
+    loops      how often whoever runs it runs it; each pass has names of its own, "step 3 / name"
 
     >>> from headsmith.network import Affine, Select
     >>> lift = Affine(Select([0, -1], features=1), bias=[0.0, 1.0])
@@ -45,7 +46,8 @@ class Network(nn.Module):
         *,
         tokens: Sequence[str] = ("input",),
         features: Sequence[str] = (),
-        variables: Mapping[str, tuple[int | str, int | str, slice]] | None = None,
+        variables: Mapping[str, tuple[int | str, int | str | slice, slice]] | None = None,
+        loops: int = 1,
     ) -> None:
         super().__init__()
         named = layers if isinstance(layers, Mapping) else {f"{v.kind}{i}": v for i, v in enumerate(layers)}
@@ -57,10 +59,11 @@ class Network(nn.Module):
         self.features: tuple[str, ...] = tuple(features)
         self._tap = SILENT
         self._check_widths()
-        self.variables: dict[str, Place] = {
-            name: (_place(layer, list(named)), _place(token, list(self.inputs)), where)
+        places = {
+            name: (_place(layer, list(named)), _tokens(token, list(self.inputs)), where)
             for name, (layer, token, where) in (variables or {}).items()
         }
+        self.variables = Variables(places, loops)
 
     def _check_widths(self) -> None:
         if not len(self.layers):
@@ -103,11 +106,20 @@ class Network(nn.Module):
             raise Refusal(f"the network reads (batch..., tokens, {width or 'features'}), not {tuple(x.shape)}.")
         if padding is not None and padding.shape != x.shape[:-1]:
             raise Refusal(f"padding must have shape {tuple(x.shape[:-1])}, one bool a token.")
+        for state in self._states(x, padding, tap):
+            x = state
+        return x
+
+    def _states(self, x: Tensor, padding: Tensor | None, tap: Tap) -> Iterator[Tensor]:
         for i, layer in enumerate(self._list()):
             here = tap.within(f"blocks.{i}.")
             x = here("hook_resid_post", layer(here("hook_resid_pre", x), padding, here))
             padding = layer.padding_out(padding)
-        return x
+            yield x
+
+    def states(self, x: Tensor, padding: Tensor | None = None) -> Iterator[Tensor]:
+        """The stream behind each layer in turn; layers that nobody asks for are not run."""
+        yield from self._states(x, padding, self._tap)
 
     def hook_names(self) -> tuple[str, ...]:
         """Every name that `trace` gives and `hooks` takes."""
@@ -224,7 +236,8 @@ class Network(nn.Module):
         return self._remade(layers, [f"direction.{i}" for i in range(len(self.features))], {})
 
     def _remade(self, layers: dict[str, Layer], features: Sequence[str], variables: dict[str, Any]) -> Network:
-        new = Network(layers, tokens=self.inputs, features=features, variables=variables)
+        loops = self.variables.loops
+        new = Network(layers, tokens=self.inputs, features=features, variables=variables, loops=loops)
         device = next((p.device for p in self.parameters()), torch.device("cpu"))
         return new.to(device=device, dtype=self.dtype)
 
@@ -234,8 +247,9 @@ class Network(nn.Module):
             "format": 1,
             "tokens": list(self.inputs),
             "features": list(self.features),
-            "variables": {k: [at, token, s.start, s.stop] for k, (at, token, s) in self.variables.items()},
+            "variables": {k: [at, _written(token), s.start, s.stop] for k, (at, token, s) in self.variables.items()},
             "layers": [{"name": name, **layer.config()} for name, layer in self._named()],
+            **({"loops": self.variables.loops} if self.variables.loops > 1 else {}),
         }
 
     def tensors(self) -> dict[str, Tensor]:
@@ -277,6 +291,16 @@ def rotation(seed: int, width: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     q, r = torch.linalg.qr(torch.randn(width, width, dtype=torch.float64, generator=generator))
     return q * torch.sign(torch.diagonal(r))
+
+
+def _tokens(at: int | str | slice, names: list[str]) -> int | slice:
+    if not isinstance(at, slice):
+        return _place(at, names)
+    return slice(_place(at.start, names), _place(at.stop - 1, names) + 1)  # every token has a name
+
+
+def _written(token: int | slice) -> int | list[int]:
+    return [token.start, token.stop] if isinstance(token, slice) else token
 
 
 def _place(at: int | str, names: list[str]) -> int:

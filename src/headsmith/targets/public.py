@@ -13,8 +13,9 @@ from headsmith.targets.prompt_clip import PromptClip
 from headsmith.targets.relu_network import ReluNetwork
 from headsmith.targets.rule import ResidualRule
 from headsmith.targets.sequence import SequenceMap
+from headsmith.targets.training import Training
 
-__all__ = ["Clip", "Descent", "Product", "PromptClip", "ReluNetwork", "ResidualRule", "SequenceMap"]
+__all__ = ["Clip", "Descent", "Product", "PromptClip", "ReluNetwork", "ResidualRule", "SequenceMap", "Training"]
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from headsmith.machines.prompts.heads import (
     samples,
 )
 from headsmith.machines.prompts.regression import elastic_net, huber, lasso, logistic, ols, ridge
+from headsmith.machines.prompts.training import training
 
 __all__ = [
     "elastic_net",
@@ -25,6 +26,7 @@ __all__ = [
     "ols",
     "ridge",
     "samples",
+    "training",
 ]
 
 

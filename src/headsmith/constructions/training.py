@@ -1,0 +1,247 @@
+"""One step of gradient descent on an N-layer network in 2N blocks of ReLU attention and MLP (Transformers are Deep
+Optimizers, Thm 1 and 5, in a compact form).
+
+    forward j    z(j) = V_j p(j-1)                   p(j) = r(z(j)),  c(j) = relu(1 - open(z(j)) / gap)     j = 1 .. N
+    loss         in block N                          delta(N) = loss'(f - y), 0 for who is absent
+    backward j   q(j) = V_{j+1}' delta(j+1)          delta(j) = r' q,  by the gate of c(j)                  j = N-1 .. 1
+    update       g = -rate (1/n) sum_i delta p'      w <- box(w + g),  scratch <- 0
+
+Every product is one of two tokens: of a sample and a unit (`tape`). relu(t) - relu(-t) = t takes two heads; unit k
+answers under its one-hot name, and T in the values undoes the 1/T of the attention. The paper needs element-wise
+multiplication layers and r' as a sum of ReLUs, which for ReLU nets does not exist (r' jumps; erratum E2). Here a slope
+is a gate: open(z) is z, or 1 - |z| for hard tanh, and c is 0 where open(z) >= gap, at least 1 where open(z) <= 0;
+
+    gate(q, c) = relu(q - LOCK c) - relu(-q - LOCK c)  is  q  where c = 0,  0  where c >= 1 and |q| <= LOCK.
+
+What is proved. In exact arithmetic a step is w <- box(w - rate gradient): no sum of ReLUs stands for anything, provided
+|q| and |f - y| are at most LOCK, which is checked at every step. A unit with 0 < open(z) < gap has a slope between
+those on the two sides of its kink, and so has one whose z rounding cannot tell from the kink: a step takes subgradients
+there. `proof.perturbation` counts such units; where it counts none, the gradient is the gradient. Rounding perturbs it
+by e, and |e|_2 is bounded from the very tokens of the step. A step with a larger bound than was promised is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from headsmith.constructions.design import Design
+from headsmith.constructions.hidden import Hidden, Terms, heads, mlp, scaled
+from headsmith.constructions.tape import Tape
+from headsmith.functions.kinks import Kinked
+from headsmith.network import Attention, Layer, Map, Network, Select
+from headsmith.proof.certificate import Bound
+from headsmith.proof.perturbation import LOCK
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
+
+SIGNS = (1.0, -1.0)
+ENFORCED = 0.99  # of eps is what a step may use: the rest is room for the slack of the certificate
+
+
+@dataclass(frozen=True, eq=False)
+class CompactTraining(Design):
+    """2N blocks a step; all numbers are those of the target, the gap and the lock."""
+
+    name, serves = "compact training", "training"
+    steps: int
+    units: tuple[int, ...]
+
+    @property
+    def keys(self) -> int:
+        return sum(self.units)
+
+    @property
+    def heads(self) -> int:
+        return 2 * (3 * len(self.units) - 1)
+
+    @property
+    def layers(self) -> int:
+        return 2 * len(self.units) * self.steps + len(self.units)
+
+    def method(self, target: Any) -> str:
+        return f"compact, {2 * len(self.units)} blocks a step and {len(self.units)} to read out"
+
+    def network(self, target: Any, dtype: str) -> Network:
+        return block(target, dtype)
+
+    def prove(self, target: Any, request: Request) -> Bound:
+        """What rounding can do anywhere in the domain, or what is enforced at every step if that is less."""
+        return Bound(0.0, min(target.worst(request), ENFORCED * request.eps))
+
+    @classmethod
+    def stored(cls, target: Any, network: Network, request: Request, record: dict[str, Any]) -> CompactTraining:
+        return cls(target.steps, target.widths[1:])
+
+
+def block(target: Any, dtype: str) -> Network:
+    """The layers of one step, which all steps share, with a name for each variable."""
+    tape: Tape = target.tape
+    layers = dict(_layers(target, tape, dtype))
+    names = {name: place for j in tape.layers for name, place in _variables(tape, j)}
+    features = [*tape.features()]
+    return Network(layers, tokens=tape.names(), features=features, variables=names, loops=target.steps)
+
+
+def _layers(target: Any, tape: Tape, dtype: str) -> Iterator[tuple[str, Layer]]:
+    kinked, kind, last = Kinked.of(target.activation, dtype), getattr(torch, dtype), tape.depth
+    for j in tape.layers:
+        yield f"forward{j}", forward(tape, j, kind)
+        if j in tape.bent:
+            yield f"bend{j}", mlp(bends(tape, j, kinked), tape.width, kind)
+    outputs = "odds" if target.squashed else tape.activation(last)
+    if target.squashed:
+        yield "squash", squash(tape, kind)
+    yield "loss", mlp(losses(tape, target.slopes, outputs), tape.width, kind)
+    for j in reversed(tape.layers):
+        if j < last:
+            yield f"backward{j}", backward(tape, j, kind)
+        if j in tape.bent:
+            yield f"gate{j}", mlp(gates(tape, j, kinked), tape.width, kind)
+    if target.decay:
+        yield "shrink", shrink(tape, target.decay, kind)
+    yield "descend", update(tape, kind)
+    yield "clean", mlp(cleaning(tape, target.project), tape.width, kind)
+
+
+def _variables(tape: Tape, j: int) -> Iterator[tuple[str, tuple[str, slice, slice]]]:
+    """(name, (layer, tokens, features)) of what a step works out in layer j."""
+    at, bent, data = f"layer {j} / ", j in tape.bent, tape.data
+    samples, units = slice(0, tape.samples), tape.owners(j)
+    written = f"gate{j}" if bent else "loss" if j == tape.depth else f"backward{j}"
+    yield at + "pre-activation", (f"forward{j}", data, tape.slices[f"z {j}"])
+    yield at + "activation", (f"bend{j}" if bent else f"forward{j}", data, tape.slices[tape.activation(j)])
+    if bent:
+        yield at + "slope", (written, data, tape.slices[f"slope {j}"])
+    yield at + "delta", (written, samples, tape.slices[f"delta {j}"])
+    yield at + "update", ("descend", units, slice(tape.row(j, "g")[0], tape.row(j, "g")[-1] + 1))
+    yield at + "weights", ("clean", units, slice(tape.row(j)[0], tape.row(j)[-1] + 1))
+
+
+# attention: products of a sample and a unit
+
+
+def forward(tape: Tape, j: int, dtype: torch.dtype) -> Attention:
+    """z(j): a sample asks with p(j-1), the key of unit k is its row, and it answers T e_k."""
+    query = [scaled(tape.reads(j), sign) for sign in SIGNS]
+    value = [scaled(tape.rows(f"unit {j}"), sign * tape.tokens) for sign in SIGNS]
+    return _attend(tape, query, Select([tape.row(j)] * 2, tape.width), value, [tape.rows(f"z {j}")] * 2, dtype)
+
+
+def backward(tape: Tape, j: int, dtype: torch.dtype) -> Attention:
+    """q(j) = V_{j+1}' delta(j+1): a sample asks with delta, the key of unit k is its name, and it answers its row."""
+    query = [scaled(tape.rows(f"delta {j + 1}"), sign) for sign in SIGNS]
+    value = [scaled(tape.row(j + 1)[: tape.widths[j]], sign * tape.tokens) for sign in SIGNS]
+    names = Select([tape.rows(f"unit {j + 1}")] * 2, tape.width)
+    return _attend(tape, query, names, value, [tape.rows(f"delta {j}")] * 2, dtype)
+
+
+def update(tape: Tape, dtype: torch.dtype) -> Attention:
+    """g = -rate (1/n) sum_i delta_i[k] p_i(j-1): unit k asks with rate e_k, samples have delta as key and answer p."""
+    most, share = max(tape.widths[1:]), tape.tokens / tape.samples
+    pairs = [(j, sign) for j in tape.layers for sign in SIGNS]
+    query = Select([_filled(tape.rows(f"ask {j}"), most) for j, _ in pairs], tape.width)
+    key = heads([scaled(tape.rows(f"delta {j}"), sign) for j, sign in pairs], tape.width, dtype)
+    value = [_spread(tape, j, -sign * share) for j, sign in pairs]
+    return _attend(tape, query, key, value, [tape.rows("g")] * len(pairs), dtype)
+
+
+def shrink(tape: Tape, decay: float, dtype: torch.dtype) -> Attention:
+    """g -= rate decay w: unit k asks with rate e_k, its key is its name, so that none but itself answers."""
+    units = [r for j in tape.layers for r in tape.rows(f"unit {j}")]
+    value = [scaled(tape.rows("w"), -decay * tape.tokens)]
+    asks, names = (Select([rows], tape.width) for rows in (tape.rows("fade"), units))
+    return _attend(tape, asks, names, value, [tape.rows("g")], dtype)
+
+
+def _spread(tape: Tape, j: int, coefficient: float) -> list[Terms]:
+    """p(j-1) at the places of a row of layer j, the bias last."""
+    place = dict(zip(tape.row(j, "g"), tape.reads(j), strict=True))
+    return [{place[r]: coefficient} if r in place else {} for r in tape.rows("g")]
+
+
+def _filled(rows: Sequence[int], most: int) -> list[int]:
+    return [*rows, *[-1] * (most - len(rows))]
+
+
+def squash(tape: Tape, dtype: torch.dtype) -> Attention:
+    """sigmoid(f): softmax over two stored keys -1/2 and 1/2 with the values 0 and 1, one head for each output."""
+    [key], [value], outputs = tape.rows("one"), tape.rows("absent"), tape.rows(tape.activation(tape.depth))
+    memory = torch.zeros(2, tape.width, dtype=dtype)
+    memory[0, key], memory[1, key], memory[1, value] = -0.5, 0.5, 1.0
+    return Attention(
+        Select([[f] for f in outputs], tape.width),
+        Select([[key]] * len(outputs), tape.width),
+        Select([[value]] * len(outputs), tape.width),
+        Select.writing([[odds] for odds in tape.rows("odds")], tape.width),
+        visible="none",
+        memory=memory,
+        residual=True,
+    )
+
+
+def _attend(
+    tape: Tape, query: Any, key: Map, value: Sequence[Sequence[Terms]], writes: list[list[int]], dtype: torch.dtype
+) -> Attention:
+    """out_i = x_i + sum_heads (1/T) sum_s relu(query_i . key_s) value_s, over all T tokens."""
+    return Attention(
+        query if isinstance(query, Map) else heads(query, tape.width, dtype),
+        key,
+        heads(value, tape.width, dtype),
+        Select.writing(writes, tape.width),
+        weights="relu",
+        residual=True,
+    )
+
+
+# MLPs: what a token does by itself
+
+
+def bends(tape: Tape, j: int, kinked: Kinked) -> Iterator[Hidden]:
+    """p = r(z), and the penalty c in the place of the slope."""
+    [one] = tape.rows("one")
+    for z, p, c in zip(*(tape.rows(f"{name} {j}") for name in ("z", "p", "slope")), strict=True):
+        for slope, shift, out in kinked.value:
+            yield Hidden({z: slope, one: shift}, {p: out})
+        for slope, shift in kinked.penalty:
+            yield Hidden({z: slope, one: shift}, {c: 1.0})
+
+
+def losses(tape: Tape, slopes: Sequence[tuple[float, float]], outputs: str) -> Iterator[Hidden]:
+    """delta(N) = sum of out (relu(f - y - shift) - relu(y - f - shift)) over (shift, out), 0 for who is absent."""
+    [one], [absent] = tape.rows("one"), tape.rows("absent")
+    for f, y, delta in zip(tape.rows(outputs), tape.rows("y"), tape.rows(f"delta {tape.depth}"), strict=True):
+        for shift, out in slopes:
+            for sign in SIGNS:
+                yield Hidden({f: sign, y: -sign, one: -shift, absent: -LOCK}, {delta: sign * out})
+
+
+def gates(tape: Tape, j: int, kinked: Kinked) -> Iterator[Hidden]:
+    """q becomes q where c = 0 and `floor` q where c >= 1; c becomes the slope."""
+    [one], floor = tape.rows("one"), kinked.floor
+    for q, c in zip(tape.rows(f"delta {j}"), tape.rows(f"slope {j}"), strict=True):
+        for sign in SIGNS:
+            yield Hidden({q: sign, c: -LOCK}, {q: sign * (1 - floor)})
+        for sign in SIGNS:
+            yield Hidden({q: sign}, {q: -sign * (1 - floor)})
+        yield Hidden({c: 1.0}, {c: -1.0})
+        yield Hidden({one: 1.0, c: -LOCK}, {c: 1 - floor})
+        if floor:
+            yield Hidden({one: 1.0}, {c: floor})
+
+
+def cleaning(tape: Tape, box: tuple[float, float] | None) -> Iterator[Hidden]:
+    """w <- w + g, cut off at the ends of the box; g and all scratch <- 0."""
+    for w, g in zip(tape.rows("w"), tape.rows("g"), strict=True):
+        for sign in SIGNS:
+            yield Hidden({g: sign}, {w: sign, g: -sign})
+        if box is not None:
+            yield Hidden({w: 1.0, g: 1.0}, {w: -1.0}, bias=-box[1])
+            yield Hidden({w: -1.0, g: -1.0}, {w: 1.0}, bias=box[0])
+    for row in tape.scratch():
+        for sign in SIGNS:
+            yield Hidden({row: sign}, {row: -sign})

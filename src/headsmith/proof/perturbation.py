@@ -1,0 +1,212 @@
+"""How far a step that was run is from gradient descent: a running error bound, from the very tokens of the step.
+
+    w' = box(w - rate (gradient + e)),    |e|_2 <= bound
+
+The recursion of the dossier's a posteriori certificate, entry by entry, for what rounding does (E bounds |computed -
+exact| of the letter beside it; k roundings of a term cost gamma(k) of it):
+
+    z = V p        E_z = |V| E_p + gamma(fan + 2) |V| |p|                  f dot, 1/T, T
+    p = r(z)       E_p = E_z + own                                         r is 1-Lipschitz
+    delta(N)       E   = steepest loss'' E_f + own
+    q = V' delta   E_q = |V'| E_delta + gamma(units + 3) |V'| |delta|      1/T, T V, a product, a dot, two heads
+    delta = r' q   E   = r' E_q + own
+    e              E   = mean (E_delta (|p| + E_p) + |delta| E_p) + gamma(n + 9) mean |delta| |p| + (w' rounded) / rate
+
+n + 9: the rate three times (cast, n over how many count, their product), rate delta, 1/T, T/n twice (quotient, cast), a
+product with p, the sum with its products, and two heads; weight decay is one head more, and has eight roundings of its
+own. Slopes are right where z and its rounding are on one side of the kink, and outside of the gap; others are counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from headsmith.functions.kinks import Kinked
+from headsmith.proof.rounding import INFLATE, Format, gamma
+
+LOCK = 2.0**40  # beats every q and every residual in a gate, and LOCK c is finite in float32
+CLIPPED = 4  # roundings of w + g, of the end of the box, of their distance and of two sums, each of w, g or the end
+SQUASHED = 8  # units of roundoff that a sigmoid of two keys may be off by: exp within 4, a sum, a division, a product
+
+
+@dataclass(frozen=True)
+class Law:
+    """What a step computes with: format, tokens, activation, loss' and box; `bent` layers have the activation.
+
+    `bend` is the largest |loss'|; infinite for the squared loss. `squashed`: loss' is of sigmoid(f). `worst`: every
+    gate and every activation is taken to be on its worse side.
+    """
+
+    fmt: Format
+    samples: int
+    tokens: int
+    kinked: Kinked
+    bent: tuple[int, ...]
+    bend: float
+    squashed: bool
+    box: tuple[float, float] | None
+    decay: float = 0.0
+    worst: bool = False
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One step as it was run, in float64, each (batch..., n, ...): rows V_j, what they read, z_j, delta_j, g, w'."""
+
+    rows: Sequence[Tensor]
+    reads: Sequence[Tensor]
+    z: Sequence[Tensor]
+    f: Tensor
+    y: Tensor
+    deltas: Sequence[Tensor]
+    present: Tensor
+    rate: Tensor
+    moves: Sequence[Tensor]
+    after: Sequence[Tensor]
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """|e|_2 <= bound, up to `kinks` units whose slope is one of those beside a kink; `largest` must stay below LOCK."""
+
+    bound: Tensor
+    kinks: Tensor
+    largest: Tensor
+
+
+def perturbation(step: Pass, law: Law) -> Perturbation:
+    """The bound of each step of a batch."""
+    read, e_f, e_z = _forward(step, law)
+    deltas, kinks, largest = _backward(step, law, e_f, e_z)
+    u, n, most = law.fmt.unit, law.samples, step.present.sum(-1)
+    total = torch.zeros(())
+    adds = n + 9 + (law.decay > 0)
+    parts = zip(step.rows, step.reads, read, step.deltas, deltas, step.moves, step.after, strict=True)
+    for rows, p, e_p, delta, e_delta, move, after in parts:
+        carried = e_delta.mT @ (p.abs() + e_p) + delta.abs().mT @ e_p
+        size = delta.abs().mT @ p.abs()
+        error = (carried + gamma(adds, u) * size) / most[..., None, None] + gamma(8, u) * law.decay * rows.abs()
+        error = error + _written(rows, move, after, law) / step.rate[..., None, None] + _tiny(law, adds)
+        total = total + error.square().sum((-1, -2))
+    return Perturbation(total.sqrt() * (INFLATE + 200 * u), kinks, largest)
+
+
+def _written(before: Tensor, move: Tensor, after: Tensor, law: Law) -> Tensor:
+    """What rounding w + g adds to w', and cutting it off, if w' lies at an end of the box."""
+    found = law.fmt.unit * after.abs()
+    if law.box is None:
+        return found
+    cut = gamma(CLIPPED, law.fmt.unit) * (before.abs() + move.abs() + max(map(abs, law.box)))
+    near = torch.minimum(*((after - end).abs() for end in law.box)) <= cut
+    return torch.where(near | law.worst, cut, found)
+
+
+def _tiny(law: Law, count: int) -> float:
+    """Results below the normal range, flushed; T undoes 1/T."""
+    return count * law.tokens * law.fmt.tiny
+
+
+def _forward(step: Pass, law: Law) -> tuple[list[Tensor], Tensor, list[Tensor]]:
+    """E of what each layer reads, E_f, and E_z of each layer."""
+    u, read, found = law.fmt.unit, [torch.zeros_like(step.reads[0])], []
+    for j, (rows, p, z) in enumerate(zip(step.rows, step.reads, step.z, strict=True), 1):
+        fan = p.shape[-1]
+        e_z = _product(read[-1] + gamma(fan + 2, u) * p.abs(), rows.abs().mT, _tiny(law, fan + 2))
+        e_p = _bent(z, e_z, law) if j in law.bent else e_z
+        spare = step.reads[j].shape[-1] - e_p.shape[-1] if j < len(step.rows) else 0
+        read.append(torch.nn.functional.pad(e_p, (0, spare)))  # the constant of a bias is exact
+        found.append(e_z)
+    return read[:-1], read[-1], found
+
+
+def _product(error: Tensor, sizes: Tensor, tiny: float) -> Tensor:
+    """E of a sum of products; where all of them are 0 nothing can be flushed, and nothing is off."""
+    found = error @ sizes
+    return found + tiny * (found > 0)
+
+
+def _bent(z: Tensor, error: Tensor, law: Law) -> Tensor:
+    """E of r(z): none where relu is shut, for z - 1 and a sum beyond 1, for a product and a coefficient of a leak."""
+    u, floor = law.fmt.unit, law.kinked.floor
+    if law.kinked.name == "hard tanh":
+        flat = z.abs() - error >= 1
+        return error * (~flat | law.worst) + u * z.abs() * (z.abs() > 1)
+    shut = z + error <= 0
+    return torch.where(shut, floor * error, error) + gamma(2, u) * floor * z.abs() * ((z < 0) | law.worst)
+
+
+def _backward(step: Pass, law: Law, e_f: Tensor, e_z: Sequence[Tensor]) -> tuple[list[Tensor], Tensor, Tensor]:
+    """(E of each delta, how many slopes are at a kink, the largest number that a gate or a mask has to beat)."""
+    last, u, here = len(step.rows), law.fmt.unit, step.present.unsqueeze(-1)
+    q, error = (part * here for part in _slope_of_loss(step, law, e_f))
+    kinks = torch.zeros_like(q[..., 0, 0])
+    largest = (step.f - step.y).abs().amax((-1, -2))
+    found = []
+    for j in range(last, 0, -1):
+        if j < last:
+            above = step.deltas[j]
+            rows = step.rows[j][..., : step.z[j - 1].shape[-1]]
+            count = rows.shape[-2] + 3
+            error = _product(error + gamma(count, u) * above.abs(), rows.abs(), _tiny(law, count))
+            q = above @ rows
+            error, largest = error * here, torch.maximum(largest, (q.abs() + error).amax((-1, -2)))
+        if j in law.bent:
+            kinks = kinks + (_doubtful(step.z[j - 1], e_z[j - 1], law) & (q.abs() + error > 0)).sum((-1, -2))
+            error = _gated(q, error, law.kinked.room(step.z[j - 1]), law)
+        found.append(error)
+    return found[::-1], kinks, largest
+
+
+def _slope_of_loss(step: Pass, law: Law, e_f: Tensor) -> tuple[Tensor, Tensor]:
+    """loss'(f, y) for who is present, and its E: a subtraction, and two ends of the Huber loss."""
+    u, r = law.fmt.unit, step.f - step.y
+    if law.squashed:
+        return torch.ones_like(r), e_f / 4 + (SQUASHED + 1) * u
+    if law.bend == math.inf:
+        return r, e_f + u * (r.abs() + e_f)
+    flat = (r.abs() * (1 - u) - e_f > law.bend) & ~torch.tensor(law.worst)  # where clip forgets what f is off by
+    return r.clamp(-law.bend, law.bend), e_f * ~flat + u * (r.abs() + e_f + law.bend)
+
+
+def _doubtful(z: Tensor, error: Tensor, law: Law) -> Tensor:
+    """Whether z is in the gap, or rounding cannot tell on which side of a kink it is."""
+    room = law.kinked.room(z)
+    return ~(((room >= law.kinked.gap) & (room > error)) | (room + error <= 0))
+
+
+def _gated(q: Tensor, error: Tensor, room: Tensor, law: Law) -> Tensor:
+    """E of slope q: the slope times E_q, and q - (1 - floor) q where a leak is what remains."""
+    floor, u = law.kinked.floor, law.fmt.unit
+    shut = floor * error + (gamma(3, u) * (q.abs() + error) if floor else 0.0)
+    return torch.maximum(error, shut) if law.worst else torch.where(room > 0, error, shut)
+
+
+def worst_step(
+    sizes: Sequence[tuple[int, int]], biases: bool, law: Law, rate: float, *, x: float, y: float, w: float
+) -> float:
+    """The bound of a step in which every number is as large as the domain allows: no step has a larger one.
+
+    Every E grows with the sizes of the numbers it is made of, and a mean over samples that are alike is any of them.
+    """
+    one, grow = torch.ones(1, 1, dtype=torch.float64), 1 + 200 * law.fmt.unit
+    rows = [w * one.expand(*size) for size in sizes]
+    p, reads, levels = x * one.expand(1, sizes[0][1] - biases), [], []
+    for j, V in enumerate(rows, 1):
+        reads.append(torch.cat([p, one], -1) if biases else p)
+        levels.append(grow * reads[-1] @ V.mT)
+        bounded = j in law.bent and law.kinked.name == "hard tanh"
+        p = levels[-1].clamp(max=1.0) if bounded else levels[-1]
+    deltas = [(p + y).clamp(max=1.0 if law.squashed else law.bend)]
+    for V, z in zip(rows[:0:-1], levels[-2::-1], strict=True):
+        deltas.append(grow * deltas[-1] @ V[:, : z.shape[-1]])
+    deltas = deltas[::-1]
+    moves = [grow * rate * (d.mT @ p + law.decay * V) for d, p, V in zip(deltas, reads, rows, strict=True)]
+    after = [V + move for V, move in zip(rows, moves, strict=True)]
+    told, answers = torch.tensor(rate).double(), -y * torch.ones_like(p)
+    step = Pass(rows, reads, levels, p, answers, deltas, one[0], told, moves, after)
+    return float(perturbation(step, replace(law, worst=True)).bound)

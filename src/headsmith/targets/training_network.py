@@ -1,0 +1,225 @@
+"""The network of `hs.target.Training`: a prompt in, the trained weights out, each step with its own certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from flint import arb, arb_mat
+from torch import Tensor
+
+from headsmith.compiler.compiled import Compiled, accept
+from headsmith.functions.balls import ceil_float, precision
+from headsmith.network.variables import read_variable
+from headsmith.proof.certificate import Bound, Certificate
+from headsmith.proof.domain import exactly
+from headsmith.proof.perturbation import LOCK, Pass, perturbation
+from headsmith.records.shown import upper
+from headsmith.refusal import Refusal
+from headsmith.targets.training import Plan, Training
+from headsmith.targets.training_prompt import TrainingPrompt, TrainingResult
+
+CHUNK = 8  # prompts that run side by side: more of them leave the cache, and hold more memory
+GROUP = 16  # steps that are checked together, which costs hardly more than one
+
+
+class TrainingNetwork(Compiled):
+    """net(prompt) is a `TrainingResult`; net(x, y, query, w) is the last w, and f(query) behind it, as one vector."""
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """Runs all steps; each is checked against the bound of the certificate."""
+        if len(inputs) == 1 and not named and isinstance(inputs[0], TrainingPrompt):
+            return self._result(_Run(self, self.read(inputs[0])))
+        run = _Run(self, self.accept(inputs, named))
+        return run.shaped(torch.cat([run.path[:, -1], run.predictions], -1))
+
+    @property
+    def task(self) -> Training:
+        """The target, as what it is."""
+        return cast(Training, self.target)
+
+    def read(self, prompt: TrainingPrompt) -> list[Tensor]:
+        """The inputs of a prompt, checked: x, y, query, w, and rates and masks if it has them."""
+        given = {"x": prompt.X, "y": prompt.Y, "query": prompt.query, "w": self._start(prompt.init)}
+        given |= {name: v for name, v in (("rates", prompt.rates), ("masks", prompt.masks)) if v is not None}
+        return self.accept((), given)
+
+    def _start(self, init: Any) -> Tensor:
+        """w of a seed, or of matrices (out, in), pairs (matrix, bias) where there are biases."""
+        tape = self.task.tape
+        if isinstance(init, int):
+            return tape.flat(self.task.start(init)).to(self.dtype)
+        if len(init) != tape.depth:
+            raise Refusal(f"init must be a seed or {tape.depth} matrices (out, in), not {len(init)}")
+        return tape.flat([self._matrix(part, size) for part, size in zip(init, tape.sizes, strict=True)])
+
+    def _matrix(self, given: Any, size: tuple[int, int]) -> Tensor:
+        device, biases = next(self.network.parameters()).device, self.task.biases
+        pair = given if isinstance(given, tuple | list) and biases and len(given) == 2 else (given, None)
+        matrix = accept(pair[0], self.dtype, device)
+        if biases:
+            bias = matrix.new_zeros(matrix.shape[:-1]) if pair[1] is None else accept(pair[1], self.dtype, device)
+            if bias.shape != matrix.shape[:-1]:
+                raise Refusal(f"a bias of init has shape {tuple(bias.shape)}, its matrix {tuple(matrix.shape)}")
+            matrix = torch.cat([matrix, bias.unsqueeze(-1)], -1)
+        if matrix.shape[-2:] != size:
+            wanted = (size[0], size[1] - biases)
+            raise Refusal(f"a matrix of init must have shape {wanted} (out, in), not {tuple(matrix.shape)}")
+        return matrix
+
+    def _result(self, run: _Run) -> TrainingResult:
+        split, fans = self.task.tape.split(run.shaped(run.path)), self.task.widths[:-1]
+        last = [part[..., -1, :, :] for part in split]
+        return TrainingResult(
+            name=str(self.task),
+            weights=[part[..., :fan] for part, fan in zip(last, fans, strict=True)],
+            biases=[part[..., -1] for part in last] if self.task.biases else [],
+            initial=[part[..., 0, :, :fan] for part, fan in zip(split, fans, strict=True)],
+            prediction=run.shaped(run.predictions),
+            path=run.shaped(run.path),
+            loss_curve=run.shaped(run.losses),
+            perturbations=run.shaped(run.bounds),
+            kinks=run.kinks,
+            certificate=self._proved(run),
+        )
+
+    def _proved(self, run: _Run) -> Certificate:
+        """What is proved of this very run."""
+        certificate, task = self.certificate, self.task
+        near = "a subgradient" if run.kinks else "the gradient, since no slope was taken near a kink"
+        count = f" ({run.kinks} slopes were taken near a kink, each is one of those beside it)" if run.kinks else ""
+        statement = (
+            f"|w' - {task.claim()}|_2 <= rate bound in each of the {task.steps} steps w -> w' of this prompt; "
+            f"gradient: {near} of the {task.loss} loss{count}"
+        )
+        bound = Bound(0.0, float(run.bounds.amax()))
+        return Certificate.of(
+            bound, statement, certificate.domain, certificate.dtype, certificate.weights, certificate.assumptions
+        )
+
+    def certify(self, *inputs: Any, **named: Any) -> Tensor:
+        """(batch..., steps): |w' - box(w - rate gradient)|_2 / rate of each step as it was run, in balls."""
+        prompt = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], TrainingPrompt) else None
+        run = _Run(self, self.accept(inputs, named) if prompt is None else self.read(prompt))
+        found = [self._apart(run, k) for k in range(len(run.path))]
+        return run.shaped(torch.tensor(found, dtype=torch.float64))
+
+    def _apart(self, run: _Run, k: int) -> list[float]:
+        """The k-th prompt of a batch."""
+        x, y = (part[k].double().tolist() for part in run.inputs[:2])
+        path = [self.task.tape.split(w.double()) for w in run.path[k]]
+        rates, masks = (part.expand(len(run.path), *part.shape[1:])[k].double().tolist() for part in run.plan)
+        found = []
+        with precision(128):
+            for t, (rate, present) in enumerate(zip(rates, masks, strict=True)):
+                before, after = ([arb_mat(m.tolist()) for m in path[s]] for s in (t, t + 1))
+                rate = rate if run.scheduled else self.task.rate
+                exact = self.task.moved(before, (x, y), rate, present)
+                gaps = [v for V, W in zip(after, exact, strict=True) for row in (V - W).tolist() for v in row]
+                found.append(ceil_float(sum((v * v for v in gaps), arb(0)).sqrt() / arb(rate)))
+        return found
+
+    @torch.no_grad()
+    def trace(self, prompt: TrainingPrompt) -> dict[str, Tensor]:
+        """Every variable of every step by name: "step 3 / layer 2 / delta" is (batch..., samples, units)."""
+        inputs, task, found = self.read(prompt), self.task, dict[str, Tensor]()
+        tokens, plan = self.encode(*inputs), task.schedule(*inputs)
+        for t in range(task.steps):
+            tokens = task.told(tokens, plan, t)
+            for at, state in enumerate(self.network.states(tokens)):
+                for name, place in self.network.variables.items():
+                    if place[0] == at:
+                        found[f"step {t + 1} / {name}"] = read_variable(state, place).clone()
+            tokens = state
+        found["prediction"] = task.answers(task.read_out(self.network, tokens))[..., -1, :]
+        return found
+
+
+class _Run:
+    """All steps of a batch of prompts, a few prompts at a time, each step checked."""
+
+    @torch.no_grad()
+    def __init__(self, net: TrainingNetwork, inputs: Sequence[Tensor]) -> None:
+        task, certificate = net.task, net._certificate
+        shapes = [given.shape for given in task.inputs.values()]
+        pairs = [(x, len(shape)) for x, shape in zip(inputs, shapes, strict=False)]
+        self.batch = torch.broadcast_shapes(*(x.shape[: x.dim() - rank] for x, rank in pairs if x is not None))
+        whole = [None if x is None else x.expand(*self.batch, *x.shape[x.dim() - rank :]) for x, rank in pairs]
+        self.inputs = [x if x is None else x.reshape(-1, *x.shape[len(self.batch) :]) for x in whole]
+        self.net, self.task, self.domain, self.most = net, task, certificate.domain, certificate.bound
+        self.law, self.kinks = task.law(certificate.dtype), 0
+        self.scheduled = len(inputs) > 4 and inputs[4] is not None
+        parts = [self._few(slice(k, k + CHUNK)) for k in range(0, len(self.inputs[0]), CHUNK)]
+        self.path, self.losses, self.bounds, self.predictions = (torch.cat(p) for p in zip(*parts, strict=True))
+        self.plan = self._plan(self.inputs)
+
+    def shaped(self, values: Tensor) -> Tensor:
+        """With the batch as it was given."""
+        return values.reshape(*self.batch, *values.shape[1:])
+
+    def _plan(self, inputs: Sequence[Any]) -> Plan:
+        """(1 or B, steps) and (1 or B, steps, n)."""
+        rates, masks = self.task.plan(inputs[0], *inputs[4:])
+        return rates.reshape(-1, self.task.steps), masks.reshape(-1, *masks.shape[-2:])
+
+    def _few(self, part: slice) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(path, losses, bounds, predictions) of some prompts."""
+        task, tape = self.task, self.task.tape
+        inputs = [x if x is None else x[part] for x in self.inputs]
+        tokens, plan = self.net.encode(*inputs), self._plan(inputs)
+        path, waiting, checked = [inputs[3]], [], []
+        for t, step in enumerate(task.passes(self.net.network, tokens, self.domain, task.schedule(*inputs))):
+            path.append(tape.flat(tape.weights(step[1])))
+            waiting.append(step)
+            if len(waiting) == GROUP or t + 1 == task.steps:
+                checked.append(self._checked(waiting, plan, t + 1))
+                waiting = []
+        losses, bounds = (torch.cat(parts, -1) for parts in zip(*checked, strict=True))
+        answers = task.answers(task.read_out(self.net.network, step[1]))
+        last = task.value(answers[:, :-1].double(), inputs[1].double())
+        return torch.stack(path, 1), torch.cat([losses, last[:, None]], 1), bounds, answers[:, -1]
+
+    def _checked(self, steps: list[tuple[Tensor, Tensor]], plan: Plan, stop: int) -> tuple[Tensor, Tensor]:
+        """(losses, bounds) of some steps, (b, steps) each, if they keep what was promised."""
+        full, after = (torch.stack(part, 1) for part in zip(*steps, strict=True))
+        told = slice(stop - len(steps), stop)
+        step = self._pass(full, after, (plan[0][:, told], plan[1][:, told]))
+        found = perturbation(step, self.law)
+        self.kinks += int(found.kinks.sum())
+        for t in range(len(steps)):
+            self._refuse(told.start + t, float(found.bound[:, t].amax()), float(found.largest[:, t].amax()))
+        return self.task.value(step.f, step.y), found.bound
+
+    def _pass(self, full: Tensor, after: Tensor, told: Plan) -> Pass:
+        """What the tokens of some steps hold, in float64."""
+        tape, stream = self.task.tape, full.double()
+        samples = stream[..., : tape.samples, :]
+
+        def family(name: str) -> Tensor:
+            return samples[..., tape.slices[name]]
+
+        return Pass(
+            rows=tape.weights(stream),
+            reads=[samples[..., tape.reads(j)] for j in tape.layers],
+            z=[family(f"z {j}") for j in tape.layers],
+            f=family(tape.activation(tape.depth)),
+            y=family("y"),
+            deltas=[family(f"delta {j}") for j in tape.layers],
+            rate=told[0].double(),
+            present=told[1].double(),
+            moves=tape.weights(stream, "g"),
+            after=tape.weights(after.double()),
+        )
+
+    def _refuse(self, t: int, worst: float, largest: float) -> None:
+        """A step whose bound is more than was promised, or whose numbers no gate can shut out."""
+        if not worst <= self.most:
+            dtype = self.law.fmt.name
+            other = ", or with dtype='float64'" if dtype == "float32" else ""
+            raise Refusal(
+                f"step {t + 1} of this prompt may perturb its gradient by {upper(worst)} in {dtype}, more than the "
+                f"{upper(self.most)} that is promised: compile with eps={upper(1.5 * worst)}{other}"
+            )
+        if not largest <= LOCK:
+            raise Refusal(f"step {t + 1} of this prompt holds numbers beyond {exactly(LOCK)}, which no gate shuts out")

@@ -1,0 +1,20 @@
+"""Networks that train networks: every activation, loss and option, both dtypes."""
+
+import headsmith as hs
+
+ROOM = {"x": 1.0, "y": 1.0, "w": 4.0}
+
+
+def training(eps=1e-9, widths=(2, 2, 1), dtype="float64", **options):
+    asked = {"steps": 2, "rate": 0.25, "samples": 3, **options}
+    return hs.compile(hs.target.Training(widths=list(widths), **asked), domain=ROOM, eps=eps, dtype=dtype)
+
+
+EXAMPLES = {
+    "relu": lambda: training(),
+    "relu, float32": lambda: training(1e-2, dtype="float32", widths=(1, 2, 2)),
+    "leaky, biases, huber": lambda: training(activation="leaky", biases=True, loss="huber(0.5)"),
+    "hard tanh, a box": lambda: training(activation="hard tanh", project=0.5, output="activation"),
+    "logistic, decay": lambda: training(loss="logistic", decay=0.125),
+    "one layer, linear": lambda: training(widths=(2, 2), activation="identity", steps=1),
+}

@@ -1,0 +1,86 @@
+"""Training inside the forward pass: every term of the running error bound, every check of a run, every exact block."""
+
+from tests.mutants.mutant import Mutant
+
+BOUND, TERMS = "src/headsmith/proof/perturbation.py", "tests/proof/test_perturbation.py"
+BLOCK, BLOCKS = "src/headsmith/constructions/training.py", "tests/constructions/test_training.py"
+TARGET, ASKED = "src/headsmith/targets/training.py", "tests/targets/test_training.py"
+RUN, RUNS = "src/headsmith/targets/training_network.py", "tests/targets/test_training_network.py"
+TAPE, TAPES = "src/headsmith/constructions/tape.py", "tests/constructions/test_tape.py"
+
+
+def term(name: str, old: str, new: str) -> Mutant:
+    return Mutant(name, BOUND, old, new, TERMS)
+
+
+def run(name: str, old: str, new: str) -> Mutant:
+    return Mutant(name, RUN, old, new, RUNS)
+
+
+MUTANTS = [
+    term("a row rounds", "(read[-1] + gamma(fan + 2, u) * p.abs(),", "(read[-1],"),
+    term("a row rounds, halved", "gamma(fan + 2, u) * p.abs()", "gamma(fan + 2, u) / 2 * p.abs()"),
+    term("a row is long", "gamma(fan + 2, u) * p.abs()", "gamma(3, u) * p.abs()"),
+    term("the attention divides", "gamma(fan + 2, u) * p.abs()", "gamma(fan, u) * p.abs()"),
+    term("what was off before a row", "_product(read[-1] + gamma", "_product(0 * read[-1] + gamma"),
+    term("a sum over units rounds", "_product(error + gamma(count, u) * above.abs(),", "_product(error,"),
+    term("units are many", "count = rows.shape[-2] + 3", "count = 4"),
+    term("heads of the way back", "count = rows.shape[-2] + 3", "count = rows.shape[-2]"),
+    term("what was off above", "_product(error + gamma(count, u)", "_product(0 * error + gamma(count, u)"),
+    term("deltas that are off", "carried = e_delta.mT @ (p.abs() + e_p) + ", "carried = "),
+    term("deltas that are off, halved", "carried = e_delta.mT @ (p.abs() + e_p)", "carried = e_delta.mT @ p.abs() / 2"),
+    term("activations that are off", " + delta.abs().mT @ e_p", ""),
+    term("activations that are off, halved", " + delta.abs().mT @ e_p", " + delta.abs().mT @ e_p / 2"),
+    term("the update rounds", "(carried + gamma(adds, u) * size)", "carried"),
+    term("the update rounds, halved", "gamma(adds, u) * size", "gamma(adds, u) / 2 * size"),
+    term("samples are many", "adds = n + 9 + (law.decay > 0)", "adds = 10 + (law.decay > 0)"),
+    term("the rate rounds thrice", "adds = n + 9 + (law.decay > 0)", "adds = n + 6 + (law.decay > 0)"),
+    term("decay rounds", " + gamma(8, u) * law.decay * rows.abs()", ""),
+    term("decay rounds, halved", "gamma(8, u) * law.decay", "gamma(4, u) * law.decay"),
+    term("w' is rounded", "found = law.fmt.unit * after.abs()", "found = 0 * after.abs()"),
+    term("w' is rounded, halved", "found = law.fmt.unit * after.abs()", "found = law.fmt.unit / 2 * after.abs()"),
+    term("cutting off", "torch.where(near | law.worst, cut, found)", "found"),
+    term("cutting off large moves", "(before.abs() + move.abs() + max(", "(before.abs() + max("),
+    term("cutting off, halved", "CLIPPED = 4 ", "CLIPPED = 1 "),
+    term("what is flushed", "return count * law.tokens * law.fmt.tiny", "return 0.0"),
+    term("what is flushed in a sum", "found + tiny * (found > 0)", "found"),
+    term("hard tanh is flat", " + u * z.abs() * (z.abs() > 1)", ""),
+    term("hard tanh is flat, halved", "u * z.abs() * (z.abs() > 1)", "u / 2 * z.abs() * (z.abs() > 1)"),
+    term("hard tanh between its ends", "error * (~flat | law.worst)", "error * law.worst"),
+    term("a leak rounds", " + gamma(2, u) * floor * z.abs() * ((z < 0) | law.worst)", ""),
+    term("a leak hands on", "torch.where(shut, floor * error, error)", "torch.where(shut, 0 * error, error)"),
+    term("relu hands on", "torch.where(shut, floor * error, error)", "floor * error"),
+    term("a shut gate that leaks", "gamma(3, u) * (q.abs() + error)", "0 * q.abs()"),
+    term("what leaks was off", "shut = floor * error + ", "shut = 0 * error + "),
+    term("an open gate hands on", "torch.where(room > 0, error, shut)", "torch.where(room > 0, shut, shut)"),
+    term("the residual rounds", "return r, e_f + u * (r.abs() + e_f)", "return r, e_f"),
+    term("f is off", "return r, e_f + u * (r.abs() + e_f)", "return r, u * (r.abs() + e_f)"),
+    term("the ends of Huber round", "u * (r.abs() + e_f + law.bend)", "0 * r"),
+    term("the ends of Huber round, halved", "u * (r.abs() + e_f + law.bend)", "u / 2 * (r.abs() + e_f + law.bend)"),
+    term("a sigmoid rounds", "e_f / 4 + (SQUASHED + 1) * u", "e_f / 4 + 0 * u"),
+    term("f is off in a sigmoid", "e_f / 4 + (SQUASHED + 1) * u", "0 * e_f + (SQUASHED + 1) * u"),
+    term("who is absent", "(part * here for part in", "(part for part in"),
+    term("the gap", "(room >= law.kinked.gap) & ", ""),
+    term("z is not known", "& (room > error)) |", ") |"),
+    term("z is not known, below", "| (room + error <= 0)", "| (room <= 0)"),
+    term("kinks of who hands nothing back", " & (q.abs() + error > 0)", ""),
+    term("the largest q", "torch.maximum(largest, (q.abs() + error).amax((-1, -2)))", "largest"),
+    term("the worst gate", "torch.maximum(error, shut) if law.worst else ", ""),
+    term("the worst end of Huber", " & ~torch.tensor(law.worst)", ""),
+    term("the worst activation", "(~flat | law.worst)", "~flat"),
+    Mutant("what is enforced", BLOCK, "min(target.worst(request), ENFORCED * request.eps)", "request.eps / 2", ASKED),
+    Mutant("the lock of a gate", BLOCK, "{q: sign, c: -LOCK}", "{q: sign, c: -1.0}", BLOCKS),
+    Mutant("the lock of a mask", BLOCK, "absent: -LOCK}", "absent: -1.0}", BLOCKS),
+    Mutant("the query is absent", TAPE, 'stream[..., self.samples, self.slices["absent"].start] = 1.0', "pass", TAPES),
+    Mutant("the share of a batch", TAPE, "(self.samples / present.sum(-1))", "1.0", TAPES),
+    Mutant("wiping", BLOCK, "yield Hidden({row: sign}, {row: -sign})", "yield Hidden({row: sign}, {row: 0.0})", BLOCKS),
+    Mutant("the low end of a box", BLOCK, "bias=box[0])", "bias=box[0] - 9.0)", BLOCKS),
+    Mutant("w on the way", TARGET, "            self._inside(domain, tokens, t)\n", "", RUNS),
+    Mutant("the stationary point", TARGET, "bool((w == 0).all(-1).any())", "False", RUNS),
+    Mutant("where the query lies", TARGET, 'domain.check("x", query)', "pass", RUNS),
+    run("a step that is worse", "if not worst <= self.most:", "if False:"),
+    run("numbers that no gate shuts out", "if not largest <= LOCK:", "if False:"),
+    run("kinks that are counted", "self.kinks += int(found.kinks.sum())", "pass"),
+    run("the exact rate", "rate = rate if run.scheduled else self.task.rate", "rate = 0.9 * rate"),
+    run("all steps of the certificate", "Bound(0.0, float(run.bounds.amax()))", "Bound(0.0, float(run.bounds[0, 0]))"),
+]
