@@ -137,7 +137,7 @@ def _other(value):
 @every_kind
 def test_a_changed_attribute_of_a_layer_makes_it_void(name):
     net = copy.deepcopy(EXAMPLES[name]())
-    for what, layer, attribute, other in sampled(attributes(net.network), 24):
+    for what, layer, attribute, other in sampled([*attributes(net.network)], 24):
         before = vars(layer)[attribute]
         vars(layer)[attribute] = other
         assert VOID in repr(net), what

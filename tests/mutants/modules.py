@@ -152,14 +152,14 @@ MUTANTS = [
     ),
     Mutant(
         "what else a class holds",
-        "src/headsmith/targets/activations.py",
+        "src/headsmith/functions/activations.py",
         " and vars(kind).keys() <= BARE",
         "",
         "tests/targets/test_activations.py",
     ),
     Mutant(
         "the code of something else",
-        "src/headsmith/targets/activations.py",
+        "src/headsmith/functions/activations.py",
         "not isinstance(forward, FunctionType)",
         "forward is None",
         "tests/targets/test_activations.py",

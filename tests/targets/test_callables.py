@@ -189,7 +189,7 @@ def test_formulas_take_no_constants_and_other_things_are_no_targets():
         hs.compile("sin(x)", domain=(-1, 1), eps=1e-2, lipschitz=1)
     with pytest.raises(Refusal, match="not int"):
         hs.compile(3, domain=(-1, 1), eps=1e-2)
-    with pytest.raises(Refusal, match=r"one that hs\.target makes, Clip, Descent, .*, SequenceMap; not the class Clip"):
+    with pytest.raises(Refusal, match=r"one that hs\.target makes, Clip, Descent, .*, Training; not the class Clip"):
         hs.compile(hs.target.Clip, domain=(-1, 1), eps=1e-2)
 
 

@@ -146,7 +146,7 @@ class Tape:
         for j, matrix in zip(self.layers, self.split(w), strict=True):
             tokens = stream[..., self.owners(j), :]
             tokens[..., self.row(j)] = matrix
-            tokens[..., self.slices[f"unit {j}"]] = torch.eye(self.widths[j], dtype=x.dtype)
+            tokens[..., self.slices[f"unit {j}"]] = torch.eye(self.widths[j]).to(stream)
         return stream
 
     def instruct(self, stream: Tensor, rate: Tensor, present: Tensor) -> None:
@@ -155,11 +155,11 @@ class Tape:
         stream[..., : self.samples, self.slices["absent"].start] = 1 - present
         stream[..., self.samples, self.slices["absent"].start] = 1.0
         for j in self.layers:
-            names = torch.eye(self.widths[j], dtype=stream.dtype)
+            names = torch.eye(self.widths[j]).to(stream)
             stream[..., self.owners(j), self.slices[f"ask {j}"]] = share[..., None, None] * names
         if "fade" in self.slices:
             own = slice(self.samples + 1, self.tokens)
-            stream[..., own, self.slices["fade"]] = rate[..., None, None] * torch.eye(self.units, dtype=stream.dtype)
+            stream[..., own, self.slices["fade"]] = rate[..., None, None] * torch.eye(self.units).to(stream)
 
     def names(self) -> list[str]:
         """sample 0, ..., query, layer 1 / unit 0, ..."""
