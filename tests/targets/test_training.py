@@ -80,3 +80,21 @@ def test_exact_values_are_those_of_the_network():
         found = net(*given)
         exact = net.target.exact(*[x.tolist() for x in given])
         assert max(abs(float(ball.mid()) - value) for ball, value in zip(exact, found.tolist(), strict=True)) <= 1e-12
+
+
+def test_activations_are_known_by_the_names_of_torch():
+    names = ["hard_tanh", "Hardtanh", "leaky_relu", "LeakyReLU", "ReLU", "Identity"]
+    assert [task(activation=name).activation for name in names] == [
+        *["hard tanh"] * 2,
+        *["leaky"] * 2,
+        "relu",
+        "identity",
+    ]
+
+
+def test_samples_lie_in_any_domain():
+    """Also in one that leaves out 0."""
+    net = hs.compile(task(), eps=1e-6, domain={"x": (1.0, 3.0), "y": (-9.0, -2.0), "w": (-3.0, 8.0)})
+    x, y, query, w = net.target.sample(net.certificate.domain, 8, torch.Generator().manual_seed(0))
+    net(x, y, query, w)
+    assert float(x.min()) >= 1.0 and float(y.max()) <= -2.0 and x.std() > 0

@@ -83,8 +83,7 @@ class Training(Target):
         check_sizes(**{f"widths[{k}]": size for k, size in enumerate(self.widths)})
         check_sizes(steps=self.steps, samples=self.samples)
         object.__setattr__(self, "widths", tuple(self.widths))
-        if self.activation not in CURVES:
-            raise Refusal(f"no activation is called {self.activation!r}; there are {', '.join(CURVES)}")
+        object.__setattr__(self, "activation", _activation(self.activation))
         if self.output not in OUTPUTS:
             raise Refusal(f"the output of the network is {' or '.join(OUTPUTS)}, not {self.output!r}")
         if not isinstance(self.biases, bool):
@@ -190,10 +189,10 @@ class Training(Target):
             raise Refusal("the masks of a prompt hold 1 for samples that count in a step and 0 for others, not all 0")
 
     def sample(self, domain: Domain, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Samples at random, and starts as `start` makes them, in the middle of their domain: they are to move."""
+        """Data of size 1, and starts as `start` makes them, in the middle of their domain: steps are to stay inside."""
         seeds = torch.randint(2**31, (count,), generator=generator).tolist()
         w = torch.stack([self.tape.flat(self.start(seed)) for seed in seeds])
-        data = (uniform(domain, *drawn, generator) for drawn in self._drawn(count))
+        data = (_smaller(uniform(domain, *drawn, generator), domain, drawn[0]) for drawn in self._drawn(count))
         low, high = domain["w"]
         return *data, w.clamp(0.75 * low + 0.25 * high, 0.25 * low + 0.75 * high)
 
@@ -344,8 +343,25 @@ class Training(Target):
         return TrainingNetwork
 
 
+def _smaller(values: Tensor, domain: Domain, name: str) -> Tensor:
+    """The same numbers, drawn together around the one nearest to 0."""
+    if isinstance(domain.sets[name], Finite):
+        return values
+    centre = torch.tensor(0.0).clamp(*domain[name])
+    return centre + (values - centre) * min(1.0, 1 / domain.size(name))
+
+
 def _boxed(values: arb_mat, low: float, high: float) -> arb_mat:
     return arb_mat([[v.max(arb(low)).min(arb(high)) for v in row] for row in values.tolist()])
+
+
+def _activation(given: Any) -> str:
+    """The name that it has here, however it is spelled: hard_tanh, Hardtanh, LeakyReLU."""
+    known = {name.replace(" ", ""): name for name in CURVES} | {"leakyrelu": "leaky"}
+    found = known.get(str(given).lower().translate(str.maketrans("", "", " _-")))
+    if found is None:
+        raise Refusal(f"no activation is called {given!r}; there are {', '.join(CURVES)}")
+    return found
 
 
 def _number(given: Any, name: str, least: float) -> float:

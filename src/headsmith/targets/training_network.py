@@ -88,7 +88,7 @@ class TrainingNetwork(Compiled):
         """What is proved of this very run."""
         certificate, task = self.certificate, self.task
         near = "a subgradient" if run.kinks else "the gradient, since no slope was taken near a kink"
-        count = f" ({run.kinks} slopes were taken near a kink, each is one of those beside it)" if run.kinks else ""
+        count = f" (slopes taken near a kink: {run.kinks}, each one of those beside it)" if run.kinks else ""
         statement = (
             f"|w' - {task.claim()}|_2 <= rate bound in each of the {task.steps} steps w -> w' of this prompt; "
             f"gradient: {near} of the {task.loss} loss{count}"
