@@ -7,7 +7,7 @@ as `compiler.files.read` returns them and yield (name, manifest, tensors).
 
 import copy
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -67,9 +67,10 @@ def texts(manifest: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Mutants
     return Mutants(manifest, tensors, edits)
 
 
-def sampled(mutants: Sequence[Mutant], count: int, seed: int = 0) -> list[Mutant]:
+def sampled(mutants: Iterable[Any], count: int, seed: int = 0) -> list[Any]:
     """`count` of them at random, always the same."""
-    return random.Random(seed).sample(mutants, min(count, len(mutants)))
+    found = mutants if isinstance(mutants, Sequence) else list(mutants)
+    return random.Random(seed).sample(found, min(count, len(found)))
 
 
 def _edited(name: str, manifest: dict[str, Any], tensors: dict[str, torch.Tensor], edit: Edit) -> Mutant:
