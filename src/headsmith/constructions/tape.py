@@ -129,7 +129,12 @@ class Tape:
 
     def weights(self, stream: Tensor, name: str = "w") -> list[Tensor]:
         """The matrices that the unit tokens hold."""
-        return [stream[..., self.owners(j), :][..., self.row(j, name)] for j in self.layers]
+        found = []
+        for j in self.layers:
+            own = stream[..., self.owners(j), self.slices[name]]
+            rows = own[..., : self.widths[j - 1]]
+            found.append(torch.cat([rows, own[..., -1:]], -1) if self.biases else rows)
+        return found
 
     def flat(self, matrices: Sequence[Tensor]) -> Tensor:
         """(..., D_N), the inverse of `split`."""

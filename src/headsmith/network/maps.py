@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from headsmith.refusal import Refusal
 
 Indices = Sequence[Any] | Tensor
+AT_ONCE = 2**17  # products of a sparse map that are held side by side: up to so many, calls cost more than numbers
 
 
 def frozen(value: Tensor | Sequence[Any] | None) -> nn.Parameter | None:
@@ -208,10 +209,17 @@ class Sparse(Map):
 
     def flat(self, x: Tensor) -> Tensor:
         """The terms of each row, added left to right."""
-        coefficient = self.coefficient.flatten(0, -2)
-        y = x.index_select(-1, self.source[0]) * coefficient[:, 0]
+        coefficient = self.coefficient.flatten(0, -2).T
+        if self.terms == 1:
+            return x.index_select(-1, self.source[0]) * coefficient[0]
+        if x.numel() * self.source.numel() <= AT_ONCE * self.features:
+            y, *rest = (
+                x.index_select(-1, self.source.flatten()).unflatten(-1, coefficient.shape) * coefficient
+            ).unbind(-2)
+            return sum(rest, y)
+        y = x.index_select(-1, self.source[0]) * coefficient[0]
         for i in range(1, self.terms):
-            y = y + x.index_select(-1, self.source[i]) * coefficient[:, i]
+            y = y + x.index_select(-1, self.source[i]) * coefficient[i]
         return y
 
     def each(self, x: Tensor) -> Tensor:

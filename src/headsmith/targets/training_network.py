@@ -165,23 +165,23 @@ class _Run:
 
     def _few(self, part: slice) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """(path, losses, bounds, predictions) of some prompts."""
-        task, tape = self.task, self.task.tape
+        task = self.task
         inputs = [x if x is None else x[part] for x in self.inputs]
         tokens, plan = self.net.encode(*inputs), self._plan(inputs)
-        path, waiting, checked = [inputs[3]], [], []
+        waiting, checked = [], []
         for t, step in enumerate(task.passes(self.net.network, tokens, self.domain, task.schedule(*inputs))):
-            path.append(tape.flat(tape.weights(step[1])))
             waiting.append(step)
             if len(waiting) == GROUP or t + 1 == task.steps:
                 checked.append(self._checked(waiting, plan, t + 1))
                 waiting = []
-        losses, bounds = (torch.cat(parts, -1) for parts in zip(*checked, strict=True))
+        path, losses, bounds = (torch.cat(parts, 1) for parts in zip(*checked, strict=True))
         answers = task.answers(task.read_out(self.net.network, step[1]))
         last = task.value(answers[:, :-1].double(), inputs[1].double())
-        return torch.stack(path, 1), torch.cat([losses, last[:, None]], 1), bounds, answers[:, -1]
+        path = torch.cat([inputs[3][:, None], path], 1)
+        return path, torch.cat([losses, last[:, None]], 1), bounds, answers[:, -1]
 
-    def _checked(self, steps: list[tuple[Tensor, Tensor]], plan: Plan, stop: int) -> tuple[Tensor, Tensor]:
-        """(losses, bounds) of some steps, (b, steps) each, if they keep what was promised."""
+    def _checked(self, steps: list[tuple[Tensor, Tensor]], plan: Plan, stop: int) -> tuple[Tensor, Tensor, Tensor]:
+        """(weights, losses, bounds) of some steps, (b, steps, ...) each, if they keep what was promised."""
         full, after = (torch.stack(part, 1) for part in zip(*steps, strict=True))
         told = slice(stop - len(steps), stop)
         step = self._pass(full, after, (plan[0][:, told], plan[1][:, told]))
@@ -189,7 +189,8 @@ class _Run:
         self.kinks += int(found.kinks.sum())
         for t in range(len(steps)):
             self._refuse(told.start + t, float(found.bound[:, t].amax()), float(found.largest[:, t].amax()))
-        return self.task.value(step.f, step.y), found.bound
+        tape = self.task.tape
+        return tape.flat(tape.weights(after)), self.task.value(step.f, step.y), found.bound
 
     def _pass(self, full: Tensor, after: Tensor, told: Plan) -> Pass:
         """What the tokens of some steps hold, in float64."""
