@@ -83,6 +83,12 @@ def test_a_wrong_number_is_named_with_its_place(text, reason):
         values([Given("1e39", "")], "float32", (-math.inf, math.inf))
 
 
+def test_the_domain_is_named_exactly():
+    low = 1.00000000000001
+    with pytest.raises(Refusal, match=r"outside the certified domain \[1.00000000000001, 2\]"):
+        values([Given("1", "")], "float64", (low, 2.0))
+
+
 def test_floats_are_written_with_their_own_digits():
     assert written(0.1, "float64") == "0.1" and float(written(1 / 3, "float64")) == 1 / 3
     assert written(float.fromhex("0x1.99999ap-4"), "float32") == "0.100000001"

@@ -46,6 +46,8 @@ def test_code_may_work_in_place():
         (lambda x: x.log(), "not finite near -"),
         (lambda x: x[0], "of the same shape"),
         (lambda x: 3, "of the same shape"),
+        (lambda x: x.float(), "in float64"),  # which is not computed within ulps of float64
+        (lambda x: x.double() + 0j, "in float64"),
     ],
 )
 def test_refusals(f, says):

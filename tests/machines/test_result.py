@@ -30,3 +30,15 @@ def test_an_intercept_is_shown_even_where_it_is_zero():
 def test_long_values_are_shortened(count, more):
     shown = dict(Result("head", torch.ones(count, requires_grad=True), PROOF).rows())["value"]
     assert shown.count("1") == 12 and shown.endswith("...") == more
+
+
+def test_a_value_that_was_edited_is_void():
+    result = Result("ols", torch.zeros(2), PROOF, intercept=torch.tensor(0.0))
+    for edited in (result.value, result.intercept):
+        before = edited.clone()
+        edited += 1
+        for shown in (repr(result), str(result), result._repr_html_()):
+            assert "void: the value changed after the proof" in shown and "certified" not in shown
+            assert PROOF.statement not in shown
+        edited.copy_(before)
+        assert result.valid and "certified" in repr(result)

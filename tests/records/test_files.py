@@ -192,6 +192,12 @@ def test_names_may_be_as_long_as_the_file_system_allows(tmp_path, write):
         write(tmp_path / ("n" * 256), OWN)
 
 
+@WRITERS
+def test_a_name_that_is_none_is_refused(tmp_path, write):
+    with pytest.raises(Refusal, match="no file is called"):
+        write("a\0b", OWN)
+
+
 def test_replaceable_says_beforehand_what_would_be_written(tmp_path):
     (tmp_path / "link").symlink_to("later")
     assert replaceable(tmp_path / "link") == (tmp_path / "later").resolve() and names(tmp_path) == ["link"]

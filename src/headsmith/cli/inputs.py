@@ -44,6 +44,8 @@ def numbers(given: Sequence[Given], domain: tuple[float, float], dtype: str) -> 
     """The numbers, rounded to the dtype; what is none, or outside the domain, is named with its place."""
     import numpy as np
 
+    from headsmith.proof.domain import interval
+
     kind, (lo, hi) = np.dtype(dtype).type, domain
     values = []
     for text, place in given:
@@ -56,9 +58,7 @@ def numbers(given: Sequence[Given], domain: tuple[float, float], dtype: str) -> 
         if not math.isfinite(value):
             raise Refusal(f"{where}{text} is not a finite number in {dtype}")
         if not lo <= value <= hi:
-            raise Refusal(
-                f"{where}{text} lies outside the certified domain [{lo:.12g}, {hi:.12g}]: compile a wider one"
-            )
+            raise Refusal(f"{where}{text} lies outside the certified domain {interval(domain)}: compile a wider one")
         values.append(value)
     return values
 

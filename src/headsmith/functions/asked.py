@@ -23,10 +23,10 @@ def asked(f: Callable[[Tensor], Any], X: Tensor, name: str = "f") -> Tensor:
     with torch.no_grad():
         answers = [_each(f, X.clone()), _each(f, X.flip(0))]
     for y in answers:
-        if not isinstance(y, Tensor) or y.shape != X.shape:
+        if not isinstance(y, Tensor) or y.shape != X.shape or y.dtype != X.dtype:
             shape = ", ".join(map(str, X.shape[1:]))
-            raise Refusal(f"{name} must send a tensor ({shape}) to one of the same shape")
-    first, again = answers[0].double(), answers[1].double().flip(0)
+            raise Refusal(f"{name} must send a tensor ({shape}) to one of the same shape, in float64")
+    first, again = answers[0], answers[1].flip(0)
     if not bool(torch.isfinite(first).all()):
         raise Refusal(f"{name} is not finite near {float(X[~first.isfinite()][0]):g}: choose another domain")
     if not bool(((first - again).abs() <= ULPS * 2.0**-52 * first.abs().amax()).all()):

@@ -83,6 +83,8 @@ def destination(path: str | os.PathLike[str]) -> Path:
         kind = stat.S_IFREG
     except OSError as error:
         raise _unwritable(path, error) from None
+    except ValueError:
+        raise Refusal(f"no file is called {os.fspath(path)!r}: its name holds what names do not") from None
     if kind != stat.S_IFREG:
         raise Refusal(f"{path} is {KINDS.get(kind, 'no regular file')}: give the name of a file")
     return Path(os.path.realpath(path))

@@ -48,7 +48,12 @@ def read_module(module: nn.Module) -> MLP:
     >>> print(read_module(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh())))
     MLP 2-3-3 with tanh(x)
     """
-    return _stacked([_step(part) for part in _parts(module)])
+    return _stacked(steps(module))
+
+
+def steps(module: nn.Module) -> list[Step]:
+    """What a module does, one thing after another: (weight, bias) of a Linear, or an activation."""
+    return [_step(part) for part in _parts(module)]
 
 
 def _parts(module: nn.Module) -> list[nn.Module]:

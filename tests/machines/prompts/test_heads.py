@@ -58,6 +58,18 @@ def test_samples_lay_out_data_and_queries():
     assert tokens.dtype == torch.float64
 
 
+class Residual(nn.Sequential):
+    """What its parts compute, and its input again."""
+
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+def taught(module):
+    module.forward = torch.zeros_like
+    return module
+
+
 REFUSED = {
     "shapes": (lambda: head(EYE, torch.eye(3), EYE), "one shape"),
     "two biases": (lambda: head(EYE, EYE, EYE, biases=(torch.zeros(2),) * 2), "biases of a head are three"),
@@ -68,9 +80,11 @@ REFUSED = {
     "complex": (lambda: head(EYE, EYE, 1j * np.eye(2)), "W_V must hold numbers"),
     "infinite": (lambda: head(EYE, EYE / 0, EYE), "W_Q must be a matrix of finite numbers"),
     "activation": (lambda: linear(EYE, activation="swish"), "no 'swish'"),
-    "softmax": (lambda: mlp(nn.Sequential(nn.Linear(2, 2), nn.Softmax())), "none of these"),
-    "two activations": (lambda: mlp(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Tanh())), "none of these"),
+    "softmax": (lambda: mlp(nn.Sequential(nn.Linear(2, 2), nn.Softmax())), "neither Linear nor"),
+    "two activations": (lambda: mlp(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Tanh())), "does not belong"),
     "another gelu": (lambda: mlp(nn.Sequential(nn.Linear(2, 2), nn.GELU("tanh"))), "exact form"),
+    "a subclass": (lambda: mlp(Residual(nn.Linear(2, 2))), "subclass of Sequential"),
+    "a method of its own": (lambda: mlp(taught(nn.Linear(2, 2))), "forward of its own"),
     "nothing": (lambda: mlp(nn.Sequential()), "at least one Linear"),
     "tau": (lambda: kernel_regression(-1.0), "not negative"),
     "samples": (lambda: samples([[1.0]], [1.0, 2.0], [[1.0]]), "samples needs x"),

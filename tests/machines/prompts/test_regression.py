@@ -93,3 +93,16 @@ def test_data_that_make_no_regression_are_refused(name):
 def test_data_come_from_tensors_too():
     given = hs.prompt.ols(torch.tensor(X), torch.tensor(Y, requires_grad=True))
     assert np.array_equal(given.problem.X, X) and np.array_equal(given.problem.y, Y)
+
+
+def test_the_name_says_exactly_what_the_penalties_are():
+    assert [hs.prompt.lasso(X, Y, lam).name for lam in (0.3, 0.30000004, 1)] == [
+        "lasso 0.3",
+        "lasso 0.30000004",
+        "lasso 1",
+    ]
+    assert hs.prompt.elastic_net(X, Y, 1e-7, 2.0000001).name == "elastic net 1e-07 2.0000001"
+    program = hs.prompt.ols(X, Y)
+    for array in (program.problem.X, program.problem.y, program.problem.l1, program.problem.l2):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0

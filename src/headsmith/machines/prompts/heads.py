@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from headsmith.functions.activations import spelled
+from headsmith.proof.domain import exactly
 from headsmith.refusal import Refusal
+from headsmith.targets.mlp import steps
 
 Biases = tuple[Any, Any, Any]
 
@@ -110,7 +113,6 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "gelu": nn.functional.gelu,
 }
-MODULES: dict[type[nn.Module], str] = {nn.Tanh: "tanh", nn.SiLU: "silu", nn.ReLU: "relu", nn.GELU: "gelu"}
 
 
 def head(W_K: Any, W_Q: Any, W_V: Any, scale: float = 1.0, biases: Biases | None = None) -> HeadProgram:
@@ -149,22 +151,19 @@ def linear(Theta: Any, bias: Any = None, activation: str = "identity") -> Linear
 
 
 def mlp(module: nn.Module) -> ChainProgram:
-    """A torch MLP, nn.Sequential of Linear and Tanh, SiLU, ReLU or GELU, as a chain of prompts."""
-    parts = list(module) if isinstance(module, nn.Sequential) else [module]
+    """A torch MLP, nn.Sequential of Linear and Tanh, SiLU, ReLU or GELU, as a chain of prompts; read by exact types."""
     stages: list[LinearProgram] = []
-    for part in parts:
-        if isinstance(part, nn.Linear):
-            stages.append(linear(part.weight.detach(), None if part.bias is None else part.bias.detach()))
-        elif type(part) in MODULES and stages and stages[-1].activation == "identity":
-            if isinstance(part, nn.GELU) and part.approximate != "none":
-                raise Refusal("the machine holds GELU in its exact form; use nn.GELU()")
-            last = stages[-1]
-            stages[-1] = LinearProgram(last.name, last.weight, last.bias, MODULES[type(part)])
-        elif not isinstance(part, nn.Identity):
+    for step in steps(module):
+        if isinstance(step, tuple):
+            stages.append(linear(*step))
+            continue
+        activation = spelled(step).lower()
+        if activation not in FUNCTIONS or not stages or stages[-1].activation != "identity":
             raise Refusal(
-                "an MLP in the prompt is made of Linear, each followed by Tanh, SiLU, ReLU, GELU or nothing; "
-                f"{part} is none of these"
+                "an MLP in the prompt is made of Linear, each followed by Tanh, SiLU, ReLU, GELU in its exact form or "
+                f"nothing; {step} does not belong there"
             )
+        stages[-1] = replace(stages[-1], activation=activation)
     if not stages:
         raise Refusal("an MLP in the prompt needs at least one Linear")
     return ChainProgram("mlp", tuple(stages))
@@ -187,7 +186,7 @@ def kernel_regression(tau: float) -> SampleProgram:
     """sum_i y_i exp(-tau |x_i - x_q|^2) / sum_i exp(-tau |x_i - x_q|^2), the Nadaraya-Watson estimator."""
     if not (isinstance(tau, int | float) and 0 <= tau < math.inf):
         raise Refusal(f"tau must be a number that is not negative, not {tau!r}")
-    return SampleProgram(f"kernel regression, tau = {tau:g}", float(tau))
+    return SampleProgram(f"kernel regression, tau = {exactly(tau)}", float(tau))
 
 
 def nearest_neighbour(tau: float = 300.0) -> SampleProgram:

@@ -22,7 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from headsmith.constructions.design import freeze
 from headsmith.machines.evidence import units
+from headsmith.proof.domain import exactly
 from headsmith.records.shown import Shown, number
 from headsmith.reference.solvers import Floats, Objective
 from headsmith.refusal import Refusal
@@ -44,6 +46,9 @@ class Regression(Shown):
     name: str
     problem: Objective
     intercept: bool = False
+
+    def __post_init__(self) -> None:
+        freeze(self.problem)  # its name says what the penalties are
 
     @cached_property
     def means(self) -> Floats:
@@ -176,25 +181,25 @@ def ols(X: Any, y: Any, *, intercept: bool = False) -> Regression:
 def ridge(X: Any, y: Any, lam: float, *, intercept: bool = False) -> Regression:
     """minimise 1/(2n) |Xw - y|^2 + lam/2 |w|^2; scikit-learn's Ridge(alpha) is lam = alpha / n."""
     lam = _penalty("lam", lam)
-    return _program(f"ridge {lam:g}", "squared", X, y, intercept, l2=lam)
+    return _program(f"ridge {exactly(lam)}", "squared", X, y, intercept, l2=lam)
 
 
 def lasso(X: Any, y: Any, lam: float, *, intercept: bool = False) -> Regression:
     """minimise 1/(2n) |Xw - y|^2 + lam |w|_1; scikit-learn's Lasso(alpha) is lam = alpha."""
     lam = _penalty("lam", lam)
-    return _program(f"lasso {lam:g}", "squared", X, y, intercept, l1=lam)
+    return _program(f"lasso {exactly(lam)}", "squared", X, y, intercept, l1=lam)
 
 
 def elastic_net(X: Any, y: Any, l1: float, l2: float, *, intercept: bool = False) -> Regression:
     """minimise 1/(2n) |Xw - y|^2 + l1 |w|_1 + l2/2 |w|^2."""
     l1, l2 = _penalty("l1", l1), _penalty("l2", l2)
-    return _program(f"elastic net {l1:g} {l2:g}", "squared", X, y, intercept, l1=l1, l2=l2)
+    return _program(f"elastic net {exactly(l1)} {exactly(l2)}", "squared", X, y, intercept, l1=l1, l2=l2)
 
 
 def logistic(X: Any, y: Any, l2: float = 0.0, *, intercept: bool = False) -> Regression:
     """minimise (1/n) sum log(1 + exp(x.w)) - y x.w + l2/2 |w|^2, y in {0, 1}."""
     l2 = _penalty("l2", l2)
-    program = _program(f"logistic {l2:g}" if l2 else "logistic", "logistic", X, y, intercept, l2=l2)
+    program = _program(f"logistic {exactly(l2)}" if l2 else "logistic", "logistic", X, y, intercept, l2=l2)
     labels = program.problem.y
     if not np.isin(labels, (0.0, 1.0)).all():
         raise Refusal("the labels of a logistic regression must be 0 or 1")
@@ -208,7 +213,7 @@ def huber(X: Any, y: Any, delta: float, *, intercept: bool = False) -> Regressio
     delta = _penalty("delta", delta)
     if delta == 0:
         raise Refusal("the delta of the Huber loss must be positive")
-    return _program(f"huber {delta:g}", "huber", X, y, intercept, delta=delta)
+    return _program(f"huber {exactly(delta)}", "huber", X, y, intercept, delta=delta)
 
 
 def _program(
