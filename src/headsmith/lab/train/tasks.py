@@ -184,7 +184,7 @@ def isotropic(features: int = 5, length: int = 40, noise: float = 0.1) -> Task:
 
 
 def kms(features: int, rho: float) -> Tensor:
-    """rho^|i - j|: the Kac-Murdock-Szego covariance of section 5.3."""
+    """rho^|i - j|: the Kac-Murdock-Szego covariance (icl-linear-regression, section 5.3)."""
     index = torch.arange(features, dtype=torch.float64)
     return rho ** (index[:, None] - index).abs()
 
