@@ -124,3 +124,8 @@ def test_sums_that_cancel_cost_their_size():
     value = layer([[1e6 + 0.1, -1e6]], [0.0], [[x, x]])
     exact = math.tanh(float(Fraction(1e6 + 0.1) * Fraction(x) - Fraction(1e6) * Fraction(x)))
     assert 1e-13 < abs(float(value.value[0, 0]) - exact) <= value.certificate.bound
+
+
+def test_faults_that_the_print_does_not_have():
+    with pytest.raises(Refusal, match="the faults of the print are 'sign' and 'constant', not 'spelling'"):
+        Gradients("x", features=1, samples=1, residual=1.0, inputs=1.0, eps=0.1, steps=10, faults=("spelling",))

@@ -64,6 +64,14 @@ def test_the_terminal_shows_the_same_cells_and_no_markup_is_lost():
     assert "[bold]x[/bold]" in text and "12 500" in text and "f [a]" in text and "T [b]" in text
 
 
+def test_the_name_of_a_file_is_not_broken():
+    console, name = Console(width=60, record=True, file=io.StringIO()), "out/" + "x" * 40 + ".png"
+    console.print(
+        Table("", ("file", "what it is"), [(name, "a picture of many words " * 3)]).rich(),
+    )
+    assert name in console.export_text()
+
+
 def test_a_ragged_row_is_an_error():
     with pytest.raises(ValueError, match="a row of 1 cells"):
         Table("", ("a", "b"), [(1,)])

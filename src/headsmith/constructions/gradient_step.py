@@ -1,14 +1,17 @@
-"""One step of gradient descent as two layers on tokens (x, y, w, -1, delta)   (Cor 3.1.2; softmax-universality, D.4).
+"""One step of gradient descent as two layers on tokens (x, y, w, -1, delta).
+
+algorithm-emulation Cor 3.1.2 to 3.1.4, with copies of the token; softmax-universality Thm 4.2, with gates.
 
     rule      delta_i += f(w . x_i - y_i) x_i                 copies of the token, or gates: itself or a null token
     average   w += -rate mean(delta) - rate l2 w,  delta = 0      uniform attention, and a head that sees itself only
 
-As printed, Cor 3.1.2 returns the mean gradient: w, the rate and the sign are missing, and the next layer needs x and y
-again. Here the tokens carry all of it through the residual stream, and the same weights serve every step.
+As printed, algorithm-emulation Cor 3.1.2 returns the mean gradient: w, the rate and the sign are missing, and the next
+layer needs x and y again. Here the tokens carry all of it through the residual stream, and the same weights serve
+every step.
 
 A step that errs by e in the 2-norm adds e, because gradient descent on a convex loss does not expand distances if
 rate (loss'' lambda_max(X'X/n) + l2) <= 2: T e after T steps. The paper's t eps forgets sqrt(d): eps is a sup-norm
-(Lemma D.4).
+(algorithm-emulation Lemma D.4).
 """
 
 from __future__ import annotations

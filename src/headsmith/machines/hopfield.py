@@ -246,6 +246,8 @@ class Gradients(Machine):
         steps: int | None = None,
         faults: tuple[str, ...] = (),
     ) -> None:
+        if not set(faults) <= {"sign", "constant"}:
+            raise Refusal(f"the faults of the print are 'sign' and 'constant', not {', '.join(map(repr, faults))}")
         if faults and steps is None:
             raise Refusal("the faults of the print belong to its table: give steps, such as steps=48")
         target, radius, most = as_expression(f), positive("residual", residual), positive("inputs", inputs)

@@ -31,13 +31,13 @@ ROOMS = (
 )  # fmt: skip
 """Where a theorem is made, nearest first; figures and tables are made in papers/."""
 
-_LABEL = r"\(?(?:[A-Z](?:\.\d+)*|\d+(?:\.\d+)*)\)?(?![\w])"
+_LABEL = r"\(?(?:[A-Z](?:\.\d+)*|\d+(?:\.\d+)*[a-z]?)\)?(?![\w])"
 _CALLED = {name.lower(): paper for paper in PAPERS for name in names(paper)}
 _PAPER = "|".join(re.escape(name) for name in sorted(_CALLED, key=len, reverse=True))
 _KIND = "|".join(KINDS)
 _CITATION = re.compile(
     rf"(?:\b(?P<paper>{_PAPER})(?:,|:)?\s+)?\b(?P<kind>{_KIND})(?:s?\b\.?\s+|(?=\d))(?P<first>{_LABEL})"
-    rf"(?P<more>(?:(?:\s*,\s*|\s+and\s+|/){_LABEL})*)"
+    rf"(?P<more>(?:(?:\s*,\s*|\s+and\s+|\s+to\s+|/){_LABEL})*)"
     rf"(?:(?=\s+(?:of\s+|\()(?P<after>{_PAPER})\b(?!(?:,|:)?\s+(?:{_KIND}))))?",
     re.IGNORECASE,
 )
@@ -68,11 +68,23 @@ def citations(text: str) -> Iterator[tuple[str, str, int]]:
     """
     for match in _CITATION.finditer(" ".join(text.split())):
         kind = KINDS[match["kind"].lower()]
-        for label in re.findall(_LABEL, match["first"] + match["more"]):
+        for label in _labels_of(match["first"] + match["more"]):
             if match["kind"][0].islower() and not any(c.isdigit() for c in label):
                 continue  # "a table A user sees" is prose
             named = (match["paper"] or match["after"] or "").lower()
-            yield _CALLED.get(named, ""), f"{kind} {label.strip('()')}", match.start()
+            yield _CALLED.get(named, ""), f"{kind} {label}", match.start()
+
+
+def _labels_of(text: str) -> list[str]:
+    """The labels of a list, panels counted with their figure: '4a, 4b and 16 to 18' names 4, 16, 17, 18."""
+    found: list[str] = []
+    for to, written in re.findall(rf"(to\s+)?({_LABEL})", text):
+        label = re.sub(r"(?<=\d)[a-z]$", "", written.strip("()"))
+        head, last = re.fullmatch(r"(.*?)(\d*)", label).groups()  # type: ignore[union-attr]
+        if to and found[-1].startswith(head) and found[-1][len(head) :].isdigit():
+            found += [f"{head}{k}" for k in range(int(found[-1][len(head) :]) + 1, int(last))]
+        found.append(label)
+    return list(dict.fromkeys(found))
 
 
 def index(root: Path | None = None) -> list[Place]:
@@ -161,9 +173,9 @@ def _nearness(place: Place) -> tuple[int, int, int, Place]:
     """How far a citation is from a definition: by room, by object, by its position in the docstring."""
     room = place.file.split("/")[0]
     rank = 2 * ROOMS.index(room) if room in ROOMS else 2 * len(ROOMS)
-    rank += place.file.endswith("/printed.py")  # the twin, as printed
+    rank += place.file.endswith(("/printed.py", "/__init__.py"))  # the twin, as printed; a list of contents
     if place.statement.startswith(("Fig", "Table")):
-        rank = -1 if room == "papers" else rank
+        rank = place.file.endswith("/__init__.py") - 2 if room == "papers" else rank
     return rank, place.depth, place.position, place
 
 

@@ -1,4 +1,4 @@
-"""Truncated linear models: n tokens, each with its own w_i and t_i, and one attention layer that truncates them all.
+"""Truncated linear models (softmax-universality): n tokens, each with its own w_i and t_i, truncated by one layer.
 
 method   auto     two gates: attend to yourself or to a null token, any eps            (App. H, App. I, layer 3)
          table    one head of constant values on searched keys                         (Thm 3.4, better)
@@ -60,7 +60,9 @@ class Truncated(Target):
 
 @dataclass(frozen=True, eq=False)
 class Clip(Truncated):
-    """Range_[low, high](w_i . x_i + t_i), one truncated linear model for each of n tokens (Def 3.2).
+    """Range_[low, high](w_i . x_i + t_i), one truncated linear model for each of n tokens.
+
+    softmax-universality, Def 3.2.
 
     W (n tokens, d features), t (n tokens); net(x) takes x (batch..., n, d) to (batch..., n). `heads` asks for the
     multi-head form, so many heads with the tokens as keys (Thm 3.9); compile(..., heads=4) says the same.

@@ -1,4 +1,6 @@
-"""Gradient descent inside attention: two layers a step, as many steps as asked for (Cor 3.1.2 to 3.1.4).
+"""Gradient descent inside attention: two layers a step, as many steps as asked for.
+
+algorithm-emulation, Cor 3.1.2 to 3.1.4.
 
     net(x, y, w) = w_T,   w_{t+1} = w_t - rate ((1/n) sum_i loss'(w_t . x_i, y_i) x_i + l2 w_t)
 
@@ -45,7 +47,9 @@ LABELS = Finite((0.0, 1.0))
 
 @dataclass(frozen=True)
 class Descent(Target):
-    """w <- w - rate ((1/n) sum_i loss'(w . x_i, y_i) x_i + l2 w), `steps` times (Cor 3.1.2 to 3.1.4).
+    """w <- w - rate ((1/n) sum_i loss'(w . x_i, y_i) x_i + l2 w), `steps` times.
+
+    algorithm-emulation, Cor 3.1.2 to 3.1.4.
 
     loss: "squared" (r^2/2), "logistic" (y in {0, 1}) or "huber" (delta = 1).
     net(x, y, w) takes x (batch..., n, d), y (batch..., n) and the start w (batch..., d), or 0, to the last w.

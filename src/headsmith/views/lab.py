@@ -240,7 +240,7 @@ def bars(measured: Mapping[str, Any]) -> Figure:
 
 
 def diagram(measured: Mapping[str, Any]) -> Figure:
-    """Which entries of KQ and OV reach the answer, and what training leaves of them (figure 2)."""
+    """Which entries of KQ and OV reach the answer, and what training leaves of them (icl figure 2)."""
     d = int(measured["features"])
     fig, axes = figure(1, 4, width=2.7, height=2.9)
     full_kq = np.ones((d + 1, d + 1))

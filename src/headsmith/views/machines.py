@@ -19,7 +19,7 @@ DECADES = 100  # times the least error, above which bars stand on a logarithmic 
 
 
 def drop(measured: Mapping[str, Any]) -> Figure:
-    """Table 4: mean squared error over P, printed, reproduced, and our lattice."""
+    """algorithm-emulation Table 4: mean squared error over P, printed, reproduced, and our lattice."""
     fig, axes = figure(width=7.2, height=4.4)
     p = measured["P"]
     axes.set_yscale("log")
@@ -36,7 +36,7 @@ def drop(measured: Mapping[str, Any]) -> Figure:
 
 
 def heads(measured: Mapping[str, Any]) -> Figure:
-    """Table 1: mean squared error over the number of trained heads, with the constructed line."""
+    """algorithm-emulation Table 1: mean squared error over the number of trained heads, with the constructed line."""
     fig, axes = figure(width=7.2, height=4.2)
     axes.set_yscale("log")
     axes.plot(measured["heads"], measured["printed"], "o--", color=PALETTE[1], label="printed, trained")
@@ -51,7 +51,7 @@ def heads(measured: Mapping[str, Any]) -> Figure:
 
 
 def bars(measured: Mapping[str, Any]) -> Figure:
-    """Tables 2 and 3: one frozen model against one model for each algorithm, and the constructed machine."""
+    """algorithm-emulation Tables 2 and 3: one frozen model, a model for each algorithm, the constructed machine."""
     fig, axes = figure(width=7.2, height=4.2)
     names: Sequence[str] = measured["algorithms"]
     kinds = [kind for kind in ("predict zero", "baseline", "frozen", "constructed") if kind in measured]

@@ -6,7 +6,7 @@ up in decimal (``upper``): the printed digits are themselves a bound.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from headsmith.records.shown import number, upper
 
@@ -77,7 +77,9 @@ class Table:
         title = Text(self.title) if self.title else None  # a list of formulas is no markup
         shown = rich.table.Table(title=title, title_justify="left", box=rich.box.SIMPLE_HEAD)
         for k, name in enumerate(self.columns):
-            shown.add_column(Text(name), justify="right" if self._numeric(k) else "left", overflow="fold")
+            whole = name == "file"  # a name that is broken over lines cannot be copied
+            justify: Literal["left", "right"] = "right" if self._numeric(k) else "left"
+            shown.add_column(Text(name), justify=justify, overflow="fold", no_wrap=whole)
         for row in self.rows:
             shown.add_row(*(Text(cell(value)) for value in row))
         return shown

@@ -68,6 +68,8 @@ def test_refusals():
     for wrong in (
         lambda: lab.construct("nothing"),
         lambda: lab.construct("debiased_gd", gamma=0.0),
+        lambda: lab.construct("debiased_gd", features=0),
+        lambda: lab.compare("ridge", prompts=0),
         lambda: lab.construct("linear_attention", kq=torch.zeros(1, 6, 6)),
         lambda: lab.to_network(lab.AttentionModel.from_reduced([0.1], [1.0], 5, "tanh")),
         lambda: lab.compare(),

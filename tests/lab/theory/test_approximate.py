@@ -3,9 +3,20 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headsmith import lab
 from headsmith.lab.theory.approximate import Problem, descend, gradient, loss, loss_taylor, on_valley, predicted_gamma
+from headsmith.refusal import Refusal
 
 DEFAULT = Problem(5, 40, 0.1)
+
+
+def test_prompts_and_heads_that_cannot_be():
+    for wrong in ((0, 40, 0.1), (5, 1, 0.1), (5, 40, -0.1), (5, 40, float("nan")), (5.0, 40, 0.1), ("5", 40, 0.1)):
+        with pytest.raises(Refusal, match="prompts need whole numbers"):
+            Problem(*wrong)
+    for run in (lab.exact_loss, lab.flow):
+        with pytest.raises(Refusal, match="each head has one omega and one mu; got 1 and 2"):
+            run([0.1], [1.0, 2.0])
 
 
 weights = st.lists(st.floats(-0.6, 0.6), min_size=3, max_size=3)

@@ -38,3 +38,6 @@ def test_refusals():
     for name, word in (("preconditioned_gd", "covariance"), ("magic", "there are")):
         with pytest.raises(Refusal, match=word):
             lab.risk(name)
+    for wrong in ({"noise": -1}, {"length": 1.5}, {"features": 0}):
+        with pytest.raises(Refusal, match="prompts need whole numbers"):
+            lab.risk("debiased_gd", **wrong)

@@ -24,6 +24,12 @@ def test_the_sequence_model_is_the_query_formula():
         assert torch.allclose(network(Z.transpose(1, 2)).transpose(1, 2), out)
 
 
+def test_a_model_shows_what_it_is():
+    assert repr(AttentionModel.from_reduced([0.1, -0.2], [1.0, -2.0], 5, "tanh")) == (
+        "AttentionModel(2 heads, 5 features, tanh)"
+    )
+
+
 def test_models_are_saved_and_loaded(tmp_path):
     model = AttentionModel.from_reduced([0.1, -0.2], [1.0, -2.0], 5, "square:0.5")
     again = lab.load_model(model.save(tmp_path / "m.safetensors"))

@@ -55,11 +55,13 @@ def test_an_interrupted_run_continues_to_the_same_bits(tmp_path, model, monkeypa
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"heads": 0}, {"seeds": 0}, {"seeds": [1, 1]}, {"model": "tiny"}, {"activation": "relu"}, {"features": 0}]
-)
-def test_bad_requests_are_refused(wrong):
+    "wrong", [{"heads": 0}, {"seeds": 0}, {"seeds": [1, 1]}, {"model": "tiny"}, {"activation": "relu"}, {"features": 0},
+     {"heads": 2.0}, {"heads": "2"}, {"activation": 3}, {"length": 2.5}, {"features": "a"}, {"device": "tpu"}],
+)  # fmt: skip
+def test_bad_requests_are_refused(wrong, tmp_path):
     with pytest.raises(Refusal):
-        lab.train(**{"preset": "smoke", "out": None, **wrong})
+        lab.train(**{"preset": "smoke", "out": tmp_path, **wrong})
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

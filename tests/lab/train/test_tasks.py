@@ -72,9 +72,15 @@ def test_other_lengths_and_a_users_sampler():
     assert math.isfinite(float(run.loss[-1, 0]))
 
 
+def test_the_module_lists_its_tasks():
+    assert dir(tasks) == sorted(tasks.__all__) and "correlated" in dir(tasks)
+
+
 def test_bad_tasks_are_refused():
     for wrong in (
         lambda: tasks.isotropic(0),
+        lambda: tasks.isotropic(5.0),
+        lambda: tasks.correlated(0.5, features=0),
         lambda: tasks.isotropic(5, 1),
         lambda: tasks.isotropic(noise=-1.0),
         lambda: tasks.correlated(torch.tensor([[1.0, 2.0], [2.0, 1.0]])),

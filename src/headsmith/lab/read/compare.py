@@ -84,6 +84,8 @@ def compare(
     """
     if task is None:
         task = next((c.task for c in contenders if hasattr(c, "task")), None) or Task()
+    if prompts < 2:
+        raise Refusal(f"prompts={prompts}: risks are means over at least 2 prompts")
     named = _named(contenders, task)
     grid = tuple(lengths or (task.length // 2, task.length, 2 * task.length))
     risk: dict[str, list[float]] = {name: [] for name in named}

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from headsmith.lab.theory.approximate import check_prompts
 from headsmith.lab.train.models import AttentionModel
 from headsmith.lab.train.tasks import Task
 from headsmith.network import Attention, Dense, Network
@@ -52,6 +53,7 @@ def construct(
 
     >>> construct("debiased_gd", features=5, length=40, noise=0.1, gamma=0.05)      # doctest: +SKIP
     """
+    check_prompts(features, length, noise)
     if not 0 < gamma < 10:
         raise Refusal(f"gamma={gamma}: the logits need a size between 0 and 10, for instance 0.05")
     if name == "debiased_gd":

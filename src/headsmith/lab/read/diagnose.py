@@ -193,7 +193,7 @@ def as_model(model: AttentionModel | nn.Module | Mapping[str, Any], responses: i
         return _from_network(model)
     if not isinstance(model, nn.Module):
         raise Refusal(
-            f"diagnose reads our model, an nn.MultiheadAttention or a dict of W_Q, W_K, W_V, W_O, not a "
+            f"diagnose reads our model, an nn.MultiheadAttention or a dict of W_Q, W_K, W_V, W_O, not "
             f"{type(model).__name__} (a run holds its own: run.diagnoses, run.model(seed))"
         )
     for name, part in model.named_modules():

@@ -85,7 +85,7 @@ def activation(name: str | Activation) -> Activation:
     """
     if isinstance(name, Activation):
         return name
-    kind, _, constant = name.partition(":")
+    kind, _, constant = str(name).partition(":")
     if kind not in ("exp", "tanh", "affine", "square", "linear"):
         raise Refusal(f"no activation is called {name!r}; there are exp, tanh, affine[:C], square[:C] and linear")
     try:

@@ -14,12 +14,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from headsmith.refusal import Refusal
+
 __all__ = [
     "Problem",
+    "check_heads",
+    "check_prompts",
     "descend",
     "edge_of_stability",
     "gradient",
@@ -28,6 +34,25 @@ __all__ = [
     "on_valley",
     "predicted_gamma",
 ]
+
+
+def check_prompts(features: Any, length: Any, noise: Any) -> None:
+    """Whole numbers of features from 1 and of examples from 2, and a variance.
+
+    >>> check_prompts(5, 40, 0.1)
+    """
+    whole = isinstance(features, Integral) and isinstance(length, Integral) and int(features) >= 1 and int(length) >= 2
+    if not (whole and isinstance(noise, Real) and 0 <= float(noise) < math.inf):
+        raise Refusal(
+            "prompts need whole numbers of at least 1 feature and 2 examples, and a noise variance >= 0; got "
+            f"features={features}, length={length}, noise={noise}"
+        )
+
+
+def check_heads(omega: Any, mu: Any) -> None:
+    """As many weights mu as sharpnesses omega."""
+    if len(omega) != len(mu):
+        raise Refusal(f"each head has one omega and one mu; got {len(omega)} and {len(mu)}")
 
 
 @dataclass(frozen=True)
@@ -41,6 +66,9 @@ class Problem:
     features: int = 5
     length: int = 40
     noise: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_prompts(self.features, self.length, self.noise)
 
     @property
     def ratio(self) -> float:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from headsmith.lab.theory.activations import Activation, activation
-from headsmith.lab.theory.approximate import Problem
+from headsmith.lab.theory.approximate import Problem, check_heads
 
 __all__ = ["best_mu", "concentration", "exact_loss", "moments"]
 
@@ -92,6 +92,7 @@ def exact_loss(
     >>> round(float(exact_loss([0.518], [1.49])), 3)
     0.404
     """
+    check_heads(omega, mu)
     problem = Problem(features, length, noise)
     b, M = moments(torch.as_tensor(omega, dtype=torch.float64), problem, activation, draws, seed=seed)
     mu = torch.as_tensor(mu, dtype=torch.float64)

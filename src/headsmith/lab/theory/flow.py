@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headsmith.lab.theory.approximate import Problem
+from headsmith.lab.theory.approximate import Problem, check_heads
 from headsmith.lab.theory.exact import moments
 from headsmith.refusal import Refusal
 
@@ -106,6 +106,7 @@ def flow(
 
     if loss not in ("approx", "exact"):
         raise Refusal(f"loss={loss!r}: choose approx (the paper's) or exact (of the finite prompt)")
+    check_heads(omega0, mu0)
     problem = Problem(features, length, noise)
     start = np.concatenate([np.asarray(omega0, dtype=float), np.asarray(mu0, dtype=float)])
     heads = len(start) // 2

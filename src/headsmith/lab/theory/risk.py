@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from headsmith.lab.theory.approximate import Problem
+from headsmith.lab.theory.approximate import Problem, check_prompts
 from headsmith.lab.theory.exact import exact_loss
 from headsmith.reference import risks
 from headsmith.refusal import Refusal
@@ -44,6 +44,7 @@ def risk(
     >>> round(risk("debiased_gd", features=5, length=40, noise=0.1), 4)
     0.2429
     """
+    check_prompts(features, length, noise)
     d, L = features, length
     if predictor == "debiased_gd":
         return risks.debiased_gd(d, L, noise, rate)

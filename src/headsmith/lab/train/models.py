@@ -44,6 +44,11 @@ class AttentionModel(nn.Module):
         self.activation = activation(kind)
         self.layout = Layout(len(q), features, o.shape[1])
 
+    def extra_repr(self) -> str:
+        """What torch prints of it: 2 heads, 5 features, exp."""
+        count = len(self.q)
+        return f"{count} head{'s' * (count != 1)}, {self.features} features, {self.activation.name}"
+
     @classmethod
     def from_products(cls, kq: Tensor, ov: Tensor, features: int, kind: str | Activation = "exp") -> AttentionModel:
         """A model with the given KQ (H, D, D), its scale folded in, and OV (H, N, D): K = V = I."""

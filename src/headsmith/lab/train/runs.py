@@ -124,12 +124,12 @@ def train(
     `task` replaces features, length and noise; `model` is "full" (Q, K, V, O) or "reduced" (omega, mu);
     out=None keeps nothing on disk.
 
-    >>> run = train(heads=2, preset="smoke", steps=20, seeds=3, out=None)      # a taste; smoke alone takes 6 s a seed
+    >>> run = train(heads=2, preset="smoke", steps=20, seeds=3, out=None)      # a taste: smoke has 2000 steps
     >>> len(run.diagnoses)
     3
     """
     task = task or Task(features, length, noise)
-    if not 1 <= heads <= 1024:
+    if not isinstance(heads, int) or not 1 <= heads <= 1024:
         raise Refusal(f"heads={heads}: choose between 1 and 1024")
     check_device(device)
     if model not in ("full", "reduced"):

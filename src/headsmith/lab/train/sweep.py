@@ -81,6 +81,8 @@ def sweep(
         )
     if processes is not None and processes < 1:
         raise Refusal(f"processes={processes}: give at least 1")
+    if not (heads and activations):
+        raise Refusal("a sweep needs at least one number of heads and one activation")
     chosen = seed_list(seeds)
     settings = [(h, kind) for h in heads for kind in activations]
     shared = {"preset": preset, "out": str(out), **options}

@@ -19,9 +19,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from headsmith.lab.theory.approximate import check_prompts
 from headsmith.refusal import Refusal
 
 __all__ = ["Prompts", "Sampled", "Task", "correlated", "isotropic", "kms", "multi_task", "sampled"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class Prompts(NamedTuple):
@@ -54,11 +59,7 @@ class Task:
     weights: str = "independent"
 
     def __post_init__(self) -> None:
-        if self.features < 1 or self.length < 2 or not 0 <= self.noise < math.inf:
-            raise Refusal(
-                f"a task needs at least 1 feature, 2 examples and a noise variance >= 0; got features={self.features},"
-                f" length={self.length}, noise={self.noise}"
-            )
+        check_prompts(self.features, self.length, self.noise)
         if self.weights not in ("independent", "shared", "notebook"):
             raise Refusal(f"weights={self.weights!r}: choose independent, shared (the text's) or notebook (the code's)")
 
@@ -184,13 +185,14 @@ def isotropic(features: int = 5, length: int = 40, noise: float = 0.1) -> Task:
 
 
 def kms(features: int, rho: float) -> Tensor:
-    """rho^|i - j|: the Kac-Murdock-Szego covariance of section 5.3."""
+    """rho^|i - j|: the Kac-Murdock-Szego covariance (icl-linear-regression, section 5.3)."""
     index = torch.arange(features, dtype=torch.float64)
     return rho ** (index[:, None] - index).abs()
 
 
 def correlated(covariance: Tensor | float = 0.5, features: int = 5, length: int = 40, noise: float = 0.1) -> Task:
     """x ~ N(0, Sigma); a number rho stands for Sigma_ij = rho^|i - j|."""
+    check_prompts(features, length, noise)
     matrix = covariance if isinstance(covariance, Tensor) else kms(features, float(covariance))
     matrix = matrix.double()
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not torch.allclose(matrix, matrix.T):
