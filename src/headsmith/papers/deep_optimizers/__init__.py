@@ -11,5 +11,5 @@ EXPERIMENTS = {
 }
 """Item -> its module, its first claim, how many claims it has."""
 
-ERRATA = ()
+ERRATA = ("errata_experiments",)
 """Modules that register errata."""
