@@ -9,29 +9,46 @@ def labels(ax):
     return ax.get_legend_handles_labels()[1]
 
 
-def test_curves_show_every_learner_with_a_score():
+def drawn(ax, who):
+    """The line of a learner."""
+    found = next(c for c in ax.containers if c.get_label() == who)
+    return [round(float(v), 6) for v in found.lines[0].get_ydata()]
+
+
+def test_curves_show_every_learner_with_a_score_in_the_order_of_cases():
     m = {
-        "examples": [5, 20], "length": 20,
-        "targets": {"a": {"flag": ""}, "b": {"flag": "100% of the targets are constant"}},
-        "scores": {"a": {"ridge": LINE, "ReLU attention": LINE}, "b": {}},
+        "examples": [5, 20], "length": 20, "cases": ["z", "b"],
+        "targets": {"z": {"flag": ""}, "b": {"flag": "100% of the targets are constant"}},
+        "scores": {"b": {}, "z": {"ridge": LINE, "ReLU attention": LINE}},
     }  # fmt: skip
     fig = curves(m)
-    assert len(fig.axes) == 4
+    dead = "b\n(100% of the targets are\nconstant)"
+    assert [ax.get_title() for ax in fig.axes] == ["z", dead, "z", "b"]
     assert labels(fig.axes[0]) == ["ReLU attention", "ridge"]
-    assert list(fig.axes[0].lines[1].get_ydata()) == [0.5, 0.9] and not fig.axes[0].texts
-    assert [t.get_text() for t in fig.axes[1].texts] == ["not asked: 100% of the\ntargets are constant"]
-    flagged = m | {"targets": m["targets"] | {"a": {"flag": "answers 12 times as large as in training"}}}
-    assert curves(flagged).axes[0].texts[0].get_text().startswith("flagged: answers 12")
+    assert drawn(fig.axes[0], "ReLU attention") == [0.5, 0.9] and not fig.axes[0].texts
+    assert [t.get_text() for t in fig.axes[1].texts] == ["not asked"]
+    assert fig.axes[0].get_ylim() == (0.4, 1.02) and abs(fig.axes[2].get_ylim()[0]) < 1e-9
+
+
+def test_a_flagged_case_says_so_and_names_who_is_too_low_to_be_seen():
+    low = LINE | {"pooled": [-3.0, -2.0]}
+    m = {
+        "examples": [5, 20], "length": 20, "cases": ["a", "b"],
+        "targets": {"a": {"flag": ""}, "b": {"flag": "answers 12 times as large"}},
+        "scores": {"a": {"ridge": LINE}, "b": {"ridge": low}},
+    }  # fmt: skip
+    fig = curves(m)
+    assert [t.get_text() for t in fig.axes[1].texts] == ["below: ridge"] and not fig.axes[0].texts
+    assert fig.axes[1].get_title() == "b\n(answers 12 times as large)"
+    assert fig.axes[0].get_ylim() == fig.axes[1].get_ylim() == (0.4, 1.02)
 
 
 def test_depths_have_a_column_for_each_number_of_examples():
     deep = {key: [v + 0.05 for v in values] for key, values in LINE.items()}
-    scores = {"ReLU attention, 1 block": LINE, "ReLU attention, 2 blocks": deep, "ridge": LINE}
-    fig = depths({"judged": ["N = 3"], "depths": [1, 2], "examples": [5, 20], "scores": {"N = 3": scores}})
+    scores = {"ReLU attention, 10 blocks": deep, "ReLU attention, 1 block": LINE, "ridge": LINE}
+    m = {"judged": ["N = 3"], "cases": ["N = 3"], "depths": [1, 10], "examples": [5, 20], "scores": {"N = 3": scores}}
+    fig = depths(m | {"targets": {"N = 3": {"flag": ""}}})
     assert [ax.get_title() for ax in fig.axes[:2]] == ["N = 3, 5 examples", "N = 3, 20 examples"]
-    second, within = fig.axes[1], fig.axes[3]
-    assert sorted(labels(second)) == ["ReLU attention", "ridge"]
-    curve = next(c for c in second.containers if c.get_label() == "ReLU attention")
-    assert [round(float(v), 6) for v in curve.lines[0].get_ydata()] == [0.9, 0.95]
-    curve = next(c for c in within.containers if c.get_label() == "ReLU attention")
-    assert [round(float(v), 6) for v in curve.lines[0].get_ydata()] == [0.2, 0.25]
+    assert labels(fig.axes[1]) == ["ReLU attention", "ridge"]
+    assert drawn(fig.axes[1], "ReLU attention") == [0.9, 0.95] and drawn(fig.axes[1], "ridge") == [0.9, 0.9]
+    assert drawn(fig.axes[3], "ReLU attention") == [0.2, 0.25]

@@ -30,7 +30,7 @@ def good():
     scores |= {"ridge": table([0.5] * 3, [0.2] * 3), "context mean": table([0.5] * 3, [0.0] * 3)}
     m = {
         "examples": [15, 30, 45], "length": 50, "layout": "interleaved", "steps": 100_000,
-        "targets": {panel(3): {"flag": ""}}, "scores": {panel(3): scores},
+        "cases": [panel(3)], "targets": {panel(3): {"flag": ""}}, "scores": {panel(3): scores},
     }  # fmt: skip
     return outcome(copy.deepcopy(m), PRESETS["good"])
 

@@ -31,7 +31,7 @@ def good():
     flags = {case: {"flag": ""} for case in shifts} | {case: {"flag": "constant"} for case in literal}
     m = {
         "examples": [3, 20, 50], "length": 50, "layout": "interleaved", "steps": 100_000, "targets": flags,
-        "scores": {case: scores for case in shifts} | literal,
+        "cases": [*shifts, *literal], "scores": {case: scores for case in shifts} | literal,
     }  # fmt: skip
     return outcome(copy.deepcopy(m), PRESETS["good"])
 

@@ -36,7 +36,7 @@ def test_a_report_is_a_table_a_picture_and_the_measurements(tmp_path):
         "precision": "tf32", "settings": {"nets": [3], "depths": [1]},
         "measurements": {
             "examples": [5, 20], "length": 20, "layout": "pairs", "steps": 7, "targets": {"N = 3": {"flag": ""}},
-            "scores": {"N = 3": dict.fromkeys(names, line)},
+            "cases": ["N = 3"], "scores": {"N = 3": dict.fromkeys(names, line)},
         },
     }  # fmt: skip
     path = tmp_path / "figure-5.json"

@@ -104,8 +104,8 @@ def above(control: str, key: str, m: Measured, examples: int) -> bool:
 def rows(m: Measured, examples: Sequence[int]) -> list[Row]:
     """Everybody's score, pooled and within prompts; the paper prints curves without numbers."""
     made = []
-    for case, found in m["scores"].items():
-        flag = m["targets"][case]["flag"]
+    for case in m["cases"]:
+        found, flag = sorted(m["scores"][case], key=_order), m["targets"][case]["flag"]
         if not found:
             made.append(Row(case, None, f"not asked: {flag}"))
         for k in examples:
@@ -114,6 +114,12 @@ def rows(m: Measured, examples: Sequence[int]) -> list[Row]:
                 for who in found
             ]
     return made
+
+
+def _order(who: str) -> tuple[bool, str, list[int], str]:
+    """Transformers first, by kind and depth."""
+    kind = who.split(",")[0]
+    return kind not in ATTENTIONS.values(), kind, [int(word) for word in who.split() if word.isdigit()], who
 
 
 def _seeds(who: str) -> int | None:

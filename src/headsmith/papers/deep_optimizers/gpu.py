@@ -92,7 +92,7 @@ def report(source: Path, out: Path) -> None:
     stem = f"{found['preset']}-{stem}"
     pictures = {f"{found['preset']}-{name}": draw for name, draw in entry.pictures.items()}
     for name, draw in pictures.items():
-        save(draw(result.measurements), out / name)
+        save(draw(result.measurements), out / name, colours=128)
     facts = f"{found['date']}, {found['device']}, torch {found['torch']}, {found['precision']}"
     facts += f"; {found['measurements']['steps']} steps, one seed"
     parts = [f"<!-- {MARK} -->\n{facts}", result.claims().markdown(), *(f"![{name}]({name})" for name in pictures)]

@@ -83,8 +83,8 @@ def measure(
     training = {called(one): {"steps": fits[repr(one)].steps, "losses": fits[repr(one)].losses} for one in distinct}
     return {
         "examples": list(settings["examples"]), "length": some.length, "layout": some.layout, "steps": some.steps,
-        "prompts": settings["prompts"], "scores": scores, "targets": targets, "training": training,
-        "device": device_name(),
+        "prompts": settings["prompts"], "cases": [case.name for case in cases], "scores": scores, "targets": targets,
+        "training": training, "device": device_name(),
     }  # fmt: skip
 
 
