@@ -1,6 +1,9 @@
 import matplotlib
+import numpy as np
 import pytest
+from PIL import Image
 
+from headsmith.records.authorship import ours
 from headsmith.refusal import Refusal
 from headsmith.views.style import PALETTE, figure, loglog, save
 
@@ -16,6 +19,17 @@ def test_saved_figures_are_whole_png_files_with_the_same_bytes(tmp_path):
     assert first.startswith(b"\x89PNG") and first.endswith(b"IEND\xaeB`\x82")
     assert draw("b.png") == first
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.png", "b.png"]
+
+
+def test_few_colours_are_fewer_bytes_of_the_same_picture_and_still_ours(tmp_path):
+    fig, axes = figure(width=3, height=2)
+    for k in range(8):
+        axes.plot([0, 1, 2], [k, k * k % 5, 3], label=str(k))
+    full, few = (save(fig, tmp_path / f"{n}.png", n) for n in (None, 64))
+    assert few.stat().st_size < 0.6 * full.stat().st_size and ours(few)
+    a, b = (np.asarray(Image.open(path).convert("RGB"), dtype=float) for path in (full, few))
+    assert a.shape == b.shape and np.abs(a - b).mean() < 2
+    assert save(fig, few, 64) == few  # a picture of ours may be replaced
 
 
 def test_loglog_leaves_out_what_has_no_logarithm():

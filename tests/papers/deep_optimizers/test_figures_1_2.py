@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from headsmith.papers.deep_optimizers import figures_1_2
+from headsmith.papers.deep_optimizers import figures_1_2, known
 from headsmith.papers.deep_optimizers.figures_1_2 import CLAIMS, DECAY, panel
 
 RISES, ORACLE, HONEST, FALLS, MEAN, RIDGE = (claim.text for claim in CLAIMS)
@@ -30,7 +30,8 @@ def good():
     far = {name: table([v - 0.1 for v in ours["pooled"]], ours["within"]) for name in both}
     return {
         "examples": [3, 20, 50, 75], "length": 50, "layout": "interleaved", "steps": 100_000, "nets": [3],
-        "far": [0.0, 0.5], "flat": {}, "scores": {panel(3, 0.0): both | controls, panel(3, 0.5): far | controls},
+        "far": [0.0, 0.5], "judged": [panel(3, 0.0)],
+        "scores": {panel(3, 0.0): both | controls, panel(3, 0.5): far | controls},
     }  # fmt: skip
 
 
@@ -70,13 +71,13 @@ def test_short_runs_decide_nothing_and_pairs_have_no_positions_to_forget(good):
 
 def test_the_self_check_sees_a_ridge_that_does_not_fit(monkeypatch):
     assert figures_1_2.self_check()
-    closed = figures_1_2.closed_form
+    closed = known.closed_form
 
     def wrong(*args):
         found = closed(*args)
         return found | {"ridge": found["context mean"] + torch.zeros_like(found["ridge"])}
 
-    monkeypatch.setattr(figures_1_2, "closed_form", wrong)
+    monkeypatch.setattr(known, "closed_form", wrong)
     assert not figures_1_2.self_check()
 
 

@@ -12,11 +12,8 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
-import torch
-
 from headsmith.lab.train.networks import ReluNetworks
 from headsmith.papers.deep_optimizers import measured
-from headsmith.papers.deep_optimizers.controls import closed_form, test_prompts
 from headsmith.papers.deep_optimizers.frame import (
     ATTENTIONS,
     NEAR,
@@ -25,12 +22,17 @@ from headsmith.papers.deep_optimizers.frame import (
     PRESETS,
     VALIDATED,
     Measured,
+    above,
     beyond,
     decided,
+    judged,
     learners,
+    near,
+    rises,
     rows,
     value,
 )
+from headsmith.papers.deep_optimizers.known import linear_scores, trains
 from headsmith.papers.deep_optimizers.measured import Panel
 from headsmith.papers.registry import Claim, Outcome, experiment
 from headsmith.records import Record
@@ -55,18 +57,6 @@ def cases(settings: Mapping[str, Any], attentions: Sequence[str]) -> list[Panel]
     return found
 
 
-def _each(m: Measured, far: float = 0.0) -> list[tuple[str, str]]:
-    """(case, transformer) for every depth, at one mixture."""
-    return [(panel(n, far), who) for n in m["nets"] for who in learners(m, panel(n, far))]
-
-
-def _rises(m: Measured) -> bool:
-    first, last = m["examples"][0], m["length"]
-    return all(
-        beyond(value(m, case, who, "pooled", last), value(m, case, who, "pooled", first)) for case, who in _each(m)
-    )
-
-
 def _falls(m: Measured) -> bool:
     """No mixture is better than the one before it, beyond two standard errors, and the last is worse than the first."""
 
@@ -77,23 +67,6 @@ def _falls(m: Measured) -> bool:
     return all(beyond(c[0], c[-1]) and not any(beyond(b, a) for a, b in pairwise(c)) for c in curves)
 
 
-def _near(control: str) -> Any:
-    def holds(m: Measured) -> bool:
-        k = m["length"]
-        return all(
-            value(m, case, who, "pooled", k)[0] > value(m, case, control, "pooled", k)[0] - NEAR
-            for case, who in _each(m)
-        )
-
-    return holds
-
-
-def _above(control: str, key: str, m: Measured, examples: int) -> bool:
-    return all(
-        beyond(value(m, case, who, key, examples), value(m, case, control, key, examples)) for case, who in _each(m)
-    )
-
-
 def _forgets(m: Measured) -> bool | None:
     """Without positions there is nothing that training did not reach."""
     if m["layout"] != "interleaved":
@@ -101,24 +74,24 @@ def _forgets(m: Measured) -> bool | None:
     last = m["examples"][-1]
     return all(
         beyond(value(m, case, who, "pooled", m["length"]), value(m, case, who, "pooled", last))
-        for case, who in _each(m)
+        for case, who in judged(m)
         if who == ATTENTIONS["softmax"]
     )
 
 
 CLAIMS = (
-    decided("R^2 rises with the number of examples", _rises),
+    decided("R^2 rises with the number of examples", rises),
     decided(
         f"without shift R^2 is less than {NEAR} below the trained network at its best epoch on the query (an oracle)",
-        _near(ORACLE),
+        near(ORACLE),
     ),
-    decided(f"without shift R^2 is less than {NEAR} below the trained network with an honest stop", _near(VALIDATED)),
+    decided(f"without shift R^2 is less than {NEAR} below the trained network with an honest stop", near(VALIDATED)),
     decided("R^2 falls as w2 grows", _falls),
     decided(
         "the transformer knows more than the mean of its context",
-        lambda m: _above("context mean", "pooled", m, m["length"]),
+        lambda m: above("context mean", "pooled", m, m["length"]),
     ),
-    decided(f"within prompts it is above ridge at {ASKED} examples", lambda m: _above("ridge", "within", m, ASKED)),
+    decided(f"within prompts it is above ridge at {ASKED} examples", lambda m: above("ridge", "within", m, ASKED)),
 )  # fmt: skip
 DECAY = Claim("softmax attention gets worse beyond the trained length, where positions are new", _forgets)
 
@@ -132,38 +105,23 @@ def run(settings: Mapping[str, Any], record: Record, attentions: Sequence[str]) 
 def outcome(m: dict[str, Any], settings: Mapping[str, Any]) -> Outcome:
     """The measurements with what the claims need beside them."""
     m |= {"nets": list(settings["nets"]), "far": list(settings["far"])}
+    m["judged"] = [panel(layers, 0.0) for layers in m["nets"]]
     return Outcome(m, rows(m, list(dict.fromkeys([ASKED, m["length"], m["examples"][-1]]))))
 
 
 def self_check() -> bool:
     """Known answers: ridge solves linear targets, the context mean does not, and the claims tell them apart."""
-    linear = ReluNetworks(1, 2, 1)
-    test = test_prompts(linear, 200, ASKED + 1, 0, "cpu")
-    made: dict[str, Any] = {"layout": "pairs", "length": ASKED, "steps": 10**6, "examples": [3, ASKED]}
-    table: dict[str, dict[str, list[float | None]]] = {}
-    for k in made["examples"]:
-        found = closed_form(test, k, 1)
-        mean, ridge = found["context mean"], found["ridge"]
-        everybody = {"ReLU attention": ridge, "softmax attention": mean, "ridge": mean, "context mean": mean}
-        everybody |= {ORACLE: ridge, VALIDATED: mean}
-        for who, guess in everybody.items():
-            for key, number in measured.scored(guess, test, k, 1).items():
-                table.setdefault(who, {}).setdefault(key, []).append(number)
-    # the targets of the second mixture are the same, asked of a learner that knows nothing
-    worse = {**table, "ReLU attention": table["context mean"]}
-    m = made | {"scores": {panel(1, 0.0): table, panel(1, 0.5): worse}, "nets": [1], "far": [0.0, 0.5]}
-    alone = {
-        **m,
-        "scores": {name: {k: v for k, v in t.items() if k != "softmax attention"} for name, t in m["scores"].items()},
-    }
-    verdicts = [claim.verdict(alone) for claim in CLAIMS]
-    both = [claim.verdict(m) for claim in CLAIMS]
-    trained = measured.train_all([measured.learner(TOY, kind, 3) for kind in ATTENTIONS], None)
-    finite = all(torch.isfinite(torch.tensor(fit.losses)).all() for fit, done in trained if done)
-    return finite and set(verdicts) == {"holds"} and both[1:] == ["fails", "holds", "fails", "fails", "fails"]
-
-
-TOY = PRESETS["smoke"] | {"steps": 2, "blocks": 1, "heads": 1, "tokens": 4, "width": 4, "batch": 2}
+    near, far = panel(1, 0.0), panel(1, 0.5)
+    m: dict[str, Any] = {"layout": "pairs", "length": ASKED, "steps": 10**6, "examples": [3, ASKED]}
+    m |= {"nets": [1], "far": [0.0, 0.5], "judged": [near]}
+    right, nothing = linear_scores(m["examples"])
+    controls = {"ridge": nothing, "context mean": nothing, ORACLE: right, VALIDATED: nothing}
+    relu, softmax = ATTENTIONS.values()
+    # of the second mixture the transformers know nothing
+    alone = {near: {relu: right, **controls}, far: {relu: nothing, **controls}}
+    both = {name: {**table, softmax: nothing} for name, table in alone.items()}
+    verdicts, mixed = ([claim.verdict(m | {"scores": scores}) for claim in CLAIMS] for scores in (alone, both))
+    return trains() and set(verdicts) == {"holds"} and mixed[1:] == ["fails", "holds", "fails", "fails", "fails"]
 
 
 def _register(number: int, attentions: Sequence[str], claims: Sequence[Claim]) -> Any:

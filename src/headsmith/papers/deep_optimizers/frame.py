@@ -68,14 +68,58 @@ def learners(m: Measured, case: str) -> list[str]:
     return [who for who in m["scores"][case] if who.split(",")[0] in ATTENTIONS.values()]
 
 
+def judged(m: Measured) -> list[tuple[str, str]]:
+    """(case, transformer) for all cases on which a figure's claims are judged."""
+    return [(case, who) for case in m["judged"] for who in learners(m, case)]
+
+
+def rises(m: Measured) -> bool:
+    """Whether pooled R^2 at the trained length is above that at the least number of examples."""
+    first, last = m["examples"][0], m["length"]
+    return all(
+        beyond(value(m, case, who, "pooled", last), value(m, case, who, "pooled", first)) for case, who in judged(m)
+    )
+
+
+def near(control: str) -> Callable[[Measured], bool]:
+    """Whether pooled R^2 at the trained length is less than NEAR below that of a control."""
+
+    def holds(m: Measured) -> bool:
+        k = m["length"]
+        return all(
+            value(m, case, who, "pooled", k)[0] > value(m, case, control, "pooled", k)[0] - NEAR
+            for case, who in judged(m)
+        )
+
+    return holds
+
+
+def above(control: str, key: str, m: Measured, examples: int) -> bool:
+    """Whether a score is above that of a control at so many examples."""
+    return all(
+        beyond(value(m, case, who, key, examples), value(m, case, control, key, examples)) for case, who in judged(m)
+    )
+
+
 def rows(m: Measured, examples: Sequence[int]) -> list[Row]:
     """Everybody's score, pooled and within prompts; the paper prints curves without numbers."""
-    return [
-        Row(f"{case}, {k} examples: {who}", None, _shown(m, case, who, k), "not stated", _seeds(who))
-        for case, found in m["scores"].items()
-        for k in examples
-        for who in found
-    ]
+    made = []
+    for case in m["cases"]:
+        found, flag = sorted(m["scores"][case], key=_order), m["targets"][case]["flag"]
+        if not found:
+            made.append(Row(case, None, f"not asked: {flag}"))
+        for k in examples:
+            made += [
+                Row(f"{case}, {k} examples: {who}", None, _shown(m, case, who, k), "not stated", _seeds(who))
+                for who in found
+            ]
+    return made
+
+
+def _order(who: str) -> tuple[bool, str, list[int], str]:
+    """Transformers first, by kind and depth."""
+    kind = who.split(",")[0]
+    return kind not in ATTENTIONS.values(), kind, [int(word) for word in who.split() if word.isdigit()], who
 
 
 def _seeds(who: str) -> int | None:
@@ -83,7 +127,6 @@ def _seeds(who: str) -> int | None:
 
 
 def _shown(m: Measured, case: str, who: str, examples: int) -> str:
-    if m["flat"][case] > 0.5:
-        return f"no score: {m['flat'][case]:.0%} of the targets are constant"
     (pooled, a), (within, b) = (value(m, case, who, key, examples) for key in ("pooled", "within"))
-    return f"{pooled:.3f} ± {a:.3f}, within prompts {within:.3f} ± {b:.3f}"
+    flag = m["targets"][case]["flag"]
+    return f"{pooled:.3f} ± {a:.3f}, within prompts {within:.3f} ± {b:.3f}" + (f" (flagged: {flag})" if flag else "")

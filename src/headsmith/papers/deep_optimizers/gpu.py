@@ -20,8 +20,8 @@ from typing import Any
 import torch
 
 from headsmith.lab.train.learners import Learner, loop_of
-from headsmith.papers.deep_optimizers import figures_1_2, measured
-from headsmith.papers.deep_optimizers.frame import ATTENTIONS, PRESETS
+from headsmith.papers.deep_optimizers import figure_5, figures_1_2, figures_3_4, measured
+from headsmith.papers.deep_optimizers.frame import ATTENTIONS
 from headsmith.papers.registry import Outcome, registry
 from headsmith.records import Record, atomic_write, write_output
 from headsmith.records.authorship import MARK
@@ -30,10 +30,15 @@ __all__ = ["main"]
 
 MEASURING = 150.0
 """Seconds that asking everybody may take: with fewer left it is put off to the next call."""
-ATTENTIONS_OF = {1: ("softmax", "relu"), 2: ("softmax",)}
+FIGURES: dict[int, tuple[Any, tuple[str, ...]]] = {
+    1: (figures_1_2, ("softmax", "relu")), 2: (figures_1_2, ("softmax",)), 3: (figures_3_4, ("relu",)),
+    4: (figures_3_4, ("softmax",)), 5: (figure_5, ("softmax", "relu")),
+}  # fmt: skip
+"""The module of a figure and its attentions, in the order in which they are trained."""
 DRY = {
-    "steps": 6, "blocks": 1, "heads": 2, "tokens": 8, "width": 8, "features": 3, "batch": 4, "length": 20,
+    "steps": 3, "blocks": 1, "heads": 2, "tokens": 8, "width": 8, "features": 3, "batch": 4, "length": 20,
     "positions": 23, "examples": [3, 20, 22], "prompts": 30, "baseline_prompts": 6, "far": [0.0, 0.5],
+    "depths": [1, 2],
 }  # fmt: skip
 
 
@@ -62,7 +67,7 @@ def trained(
     for learner in learners:
         begun = time.perf_counter()
         [(fit, done)] = measured.train_all([learner], work, late, precision)
-        name = f"{learner.shape.attention}, N = {learner.task.layers}"
+        name = measured.called(learner)
         seconds = time.perf_counter() - begun
         tail = ", ".join(f"{s}: {loss:.4f}" for s, loss in zip(fit.steps[-8:], fit.losses[-8:], strict=True))
         print(f"{name}: {'done' if done else 'to be continued'} after {seconds:.0f} s; losses {tail}", flush=True)
@@ -79,15 +84,19 @@ def report(source: Path, out: Path) -> None:
 
     found = json.loads(source.read_text(encoding="utf-8"))
     entry = registry.find(found["id"])
-    made: Outcome = figures_1_2.outcome(found["measurements"], found["settings"])
+    stem = entry.id.split("/")[1]
+    module, _ = FIGURES[int(stem.removeprefix("figure-"))]
+    made: Outcome = module.outcome(found["measurements"], found["settings"])
     verdicts = {claim.text: claim.verdict(made.measurements) for claim in entry.claims}
     result = ExperimentResult(entry.id, found["preset"], out, verdicts, tuple(made.rows), made.measurements, 0.0, True)
-    stem = entry.id.split("/")[1]
-    for name, draw in entry.pictures.items():
-        save(draw(result.measurements), out / name)
-    facts = ", ".join(str(found[key]) for key in ("date", "device", "torch", "precision"))
-    parts = [f"<!-- {MARK} -->\n{facts}; {found['measurements']['steps']} steps", result.claims().markdown()]
-    parts += [result.table().markdown(), *(f"![{name}]({name})" for name in entry.pictures)]
+    stem = f"{found['preset']}-{stem}"
+    pictures = {f"{found['preset']}-{name}": draw for name, draw in entry.pictures.items()}
+    for name, draw in pictures.items():
+        save(draw(result.measurements), out / name, colours=128)
+    facts = f"{found['date']}, {found['device']}, torch {found['torch']}, {found['precision']}"
+    facts += f"; {found['measurements']['steps']} steps, one seed"
+    parts = [f"<!-- {MARK} -->\n{facts}", result.claims().markdown(), *(f"![{name}]({name})" for name in pictures)]
+    parts += [result.table().markdown()]
     atomic_write(out / f"{stem}.md", "\n\n".join(parts) + "\n")
     write_output(out / f"{stem}.json", json.dumps(found, separators=(",", ":")))
 
@@ -109,8 +118,9 @@ def main(argv: list[str] | None = None) -> int:
     if options.probe:
         probe(settings, options.attention or list(ATTENTIONS), device, 3 if options.dry else 300)
         return 0
-    attentions = options.attention or ATTENTIONS_OF[options.figure]
-    cases = figures_1_2.cases(settings, attentions)
+    module, attentions = FIGURES[options.figure]
+    attentions = options.attention or attentions
+    cases = module.cases(settings, attentions)
     learners = list({repr(one): one for case in cases for one in case.learners.values()}.values())
     result: dict[str, Any] = {
         MARK: "deep-optimizers", "id": f"deep-optimizers/figure-{options.figure}", "preset": options.preset,
@@ -120,7 +130,7 @@ def main(argv: list[str] | None = None) -> int:
     }  # fmt: skip
     done = trained(learners, work, options.precision, late, result)
     if done and not late(MEASURING):
-        record = Record(work, {"kind": "asked", "settings": settings, "attentions": list(attentions)})
+        record = Record(work, {"kind": result["id"], "settings": settings, "attentions": list(attentions)})
         result["measurements"] = measured.measure(cases, settings, work, record.once, options.precision)
         _print(result["measurements"])
     write_output(out / f"figure-{options.figure}.json", json.dumps(result))
@@ -142,8 +152,8 @@ def _print(m: dict[str, Any]) -> None:
 def _asked(argv: list[str] | None) -> tuple[argparse.Namespace, dict[str, Any]]:
     """The options, and the settings that they change."""
     parser = argparse.ArgumentParser(prog="python -m headsmith.papers.deep_optimizers.gpu", description=__doc__)
-    parser.add_argument("--figure", type=int, default=1, choices=sorted(ATTENTIONS_OF))
-    parser.add_argument("--preset", default="good", choices=sorted(PRESETS))
+    parser.add_argument("--figure", type=int, default=1, choices=sorted(FIGURES))
+    parser.add_argument("--preset", default="good", choices=sorted(figures_1_2.PRESETS))
     parser.add_argument("--out", default="out/deep-optimizers-results", help="folder for the measurements")
     parser.add_argument(
         "--work", default="out/deep-optimizers", help="folder of the checkpoints, to be kept between calls"
@@ -162,7 +172,9 @@ def _asked(argv: list[str] | None) -> tuple[argparse.Namespace, dict[str, Any]]:
         parser.error("torch sees no GPU here; use --dry to try the script on the CPU")
     given = {key: getattr(options, key) for key in ("steps", "rate", "curriculum", "batch", "layout", "nets")}
     changed = {key: value for key, value in given.items() if value is not None}
-    return options, {**PRESETS[options.preset], **(DRY if options.dry else {}), **changed}
+    module, _ = FIGURES[options.figure]
+    dry = {key: value for key, value in DRY.items() if key in module.PRESETS[options.preset]} if options.dry else {}
+    return options, {**module.PRESETS[options.preset], **dry, **changed}
 
 
 if __name__ == "__main__":

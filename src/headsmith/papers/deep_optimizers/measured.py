@@ -1,8 +1,8 @@
 """From settings to numbers: train the transformers, ask them and their controls the same prompts, score everybody.
 
-The measurements are plain numbers: `scores[task][learner][name]` is a list over `examples`, where name is pooled,
-within, or one of these with `_error`. A figure's claims, table and picture read nothing else, so that they can be made
-on another machine than the one that trained.
+The measurements are plain numbers: `scores[case][learner][name]` is a list over `examples`, where name is pooled,
+within, or one of these with `_error`; `targets[case]` says what was to be learnt. A figure's claims, table and picture
+read nothing else, so that they can be made on another machine than the one that trained.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headsmith.lab.read.scores import Score, flat, score
+from headsmith.lab.read.scores import flat, score
 from headsmith.lab.train.learners import QUERIES, Learner, learn
 from headsmith.lab.train.networks import ReluNetworks
 from headsmith.lab.train.sweep import spread
@@ -24,11 +24,13 @@ from headsmith.lab.train.training import Fit
 from headsmith.lab.train.transformer import Pairs, Shape
 from headsmith.papers.deep_optimizers.controls import Test, closed_form, test_prompts, trained_networks
 
-__all__ = ["Panel", "device", "guesses", "learner", "measure", "scored", "train_all"]
+__all__ = ["Panel", "about", "called", "device", "guesses", "learner", "measure", "scored", "train_all"]
 
 Settings = Mapping[str, Any]
 Guesses = dict[str, Tensor]
 TEST_SEED = 77
+APART = 3.0
+"""Answers that are more than so many times larger or smaller than in training are flagged."""
 
 
 @dataclass(frozen=True)
@@ -72,22 +74,23 @@ def measure(
     fits = {
         repr(one): fit for one, (fit, _) in zip(distinct, train_all(distinct, out, precision=precision), strict=True)
     }
-    scores, empty = {}, {}
+    scores, targets = {}, {}
     for number, case in enumerate(cases):
         models = {name: fits[repr(one)].model for name, one in case.learners.items()}
         found = once(f"case-{number}", lambda case=case, models=models: _asked(case.task, models, settings))
-        scores[case.name], empty[case.name] = found["scores"], found["flat"]
+        scores[case.name], targets[case.name] = found["scores"], found["targets"]
     some = distinct[0]
-    training = {
-        f"{one.shape.attention}, {one.shape.blocks} blocks, N = {one.task.layers}": {
-            "steps": fits[repr(one)].steps, "losses": fits[repr(one)].losses,
-        }
-        for one in distinct
-    }  # fmt: skip
+    training = {called(one): {"steps": fits[repr(one)].steps, "losses": fits[repr(one)].losses} for one in distinct}
     return {
         "examples": list(settings["examples"]), "length": some.length, "layout": some.layout, "steps": some.steps,
-        "prompts": settings["prompts"], "scores": scores, "flat": empty, "training": training, "device": device_name(),
+        "prompts": settings["prompts"], "cases": [case.name for case in cases], "scores": scores, "targets": targets,
+        "training": training, "device": device_name(),
     }  # fmt: skip
+
+
+def called(learner: Learner) -> str:
+    """What a transformer is called where several are trained."""
+    return f"{learner.shape.attention}, {learner.shape.blocks} blocks, N = {learner.task.layers}"
 
 
 def device_name() -> str:
@@ -95,12 +98,29 @@ def device_name() -> str:
     return torch.cuda.get_device_name() if device().startswith("cuda") else "CPU"
 
 
+def about(test: Test) -> dict[str, Any]:
+    """What the targets are: constant (a share), their size (1 in training), how much of Var y lies between prompts.
+
+    Where most are constant, R^2 is 0/0 or that of the mean alone; where they are much larger or smaller than in
+    training, a transformer is asked about numbers that it has never seen. Both are flagged.
+    """
+    constant, size = flat(test.points), float(test.y.square().mean().sqrt())
+    inside, every = (test.points - test.means.unsqueeze(-1)).square().mean(), test.points.var()
+    between = float(1 - inside / every) if every > 0 else 0.0
+    flag = f"answers {size:.2g} times as large as in training" if not 1 / APART <= size <= APART else ""
+    if constant > 0.5:
+        flag = f"{constant:.0%} of the targets are constant"
+    return {"constant": constant, "size": size, "between": between, "flag": flag}
+
+
 def _asked(task: ReluNetworks, models: Mapping[str, torch.nn.Module], settings: Settings) -> dict[str, Any]:
-    """Scores of everybody at every number of examples, on the same prompts."""
-    pairs = any(isinstance(model, Pairs) for model in models.values())
-    queries = QUERIES if pairs else 1
+    """Scores of everybody at every number of examples, on the same prompts; nobody is asked about constants."""
+    queries = QUERIES if any(isinstance(model, Pairs) for model in models.values()) else 1
     sizes = list(settings["examples"])
     test = test_prompts(task, settings["prompts"], max(sizes) + queries, TEST_SEED, device())
+    targets = about(test)
+    if targets["constant"] > 0.5:
+        return {"scores": {}, "targets": targets}
     few = Test(*(part[: settings["baseline_prompts"]] for part in test))
     answered = {name: guesses(model.to(device()), test, sizes, queries) for name, model in models.items()}
     table: dict[str, dict[str, list[float | None]]] = {}
@@ -111,13 +131,11 @@ def _asked(task: ReluNetworks, models: Mapping[str, torch.nn.Module], settings: 
             asked = few if name.startswith("trained") else test
             for key, value in scored(guess, asked, k, queries).items():
                 table.setdefault(name, {}).setdefault(key, []).append(value)
-    return {"scores": table, "flat": flat(test.points)}
+    return {"scores": table, "targets": targets}
 
 
 def scored(guess: Tensor, asked: Test, examples: int, queries: int) -> dict[str, float | None]:
-    """The score of guesses (P, Q); none where most functions are constant: there R^2 is 0/0 or the mean's alone."""
-    if flat(asked.points) > 0.5:
-        return asdict(Score(None, None, None, None))
+    """The score of guesses (P, Q)."""
     return asdict(score(guess, asked.split(examples, queries)[3], asked.means))
 
 
