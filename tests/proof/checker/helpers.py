@@ -86,3 +86,13 @@ def scaled(text, factor):
 
 def say(key, value):
     return lambda manifest, tensors: manifest["certificate"].update({key: value(manifest["certificate"][key])})
+
+
+def leaves(node, path=()):
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in items:
+        yield (*path, key)
+        yield from leaves(value, (*path, key))
+
+
+RUBBISH = [None, True, -1, 10**30, 1.5, "", "x", "0x1p5000", [], {}, [[]], [None], {"x": 1}, "\u0000", [-1] * 9]

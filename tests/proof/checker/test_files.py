@@ -15,7 +15,7 @@ import headsmith.proof.checker
 from headsmith.compiler.files import read, seal, write
 from headsmith.proof.checker import check
 
-from .helpers import forged, say, scaled
+from .helpers import RUBBISH, forged, leaves, say, scaled
 
 HONEST = {
     "one head": lambda: hs.compile("x^2", domain=(-2, 2), eps=1e-6),
@@ -348,16 +348,6 @@ def test_deep_formulas_are_rejected(small, tmp_path, depth):
         tree = ["sin", tree]
     verdict = forged(small, tmp_path, lambda m, t: m["target"].update(formulas=[{"formula": tree}]))
     assert verdict.status == 1
-
-
-def leaves(node, path=()):
-    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, value in items:
-        yield (*path, key)
-        yield from leaves(value, (*path, key))
-
-
-RUBBISH = [None, True, -1, 10**30, 1.5, "", "x", "0x1p5000", [], {}, [[]], [None], {"x": 1}, "\u0000", [-1] * 9]
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(1500, marks=pytest.mark.slow)])

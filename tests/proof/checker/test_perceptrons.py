@@ -1,6 +1,8 @@
 """Files of perceptrons: those we save are proved, forged ones are not, and whatever they hold there is an answer."""
 
+import copy
 import math
+import random
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +26,7 @@ from headsmith.proof.stack import Linear
 from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal
 
-from .helpers import DOUBLE, SINGLE, forged, keys_of, matrix, say, scaled, tree_of
+from .helpers import DOUBLE, RUBBISH, SINGLE, forged, keys_of, leaves, matrix, say, scaled, tree_of
 
 SHORT = torch.float32
 HONEST = {
@@ -169,6 +171,25 @@ def test_less_than_what_is_stated_cannot_be_proved(tmp_path, part, name):
 # forgeries of the network
 
 
+@pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.slow)])
+def test_fuzzed_manifests_are_answered(small, tmp_path, count):
+    """Any word or number replaced by anything: a verdict, and never a proof of something else."""
+    rng, (honest, tensors) = random.Random(count), read(small)
+    places = [place for place in leaves(honest) if place[0] not in ("hash", "format")]
+    for _ in range(count):
+        (*way, last), manifest = rng.choice(places), copy.deepcopy(honest)
+        node = manifest
+        for key in way:
+            node = node[key]
+        node[last] = rng.choice(RUBBISH)
+        if not isinstance(manifest["certificate"], dict):
+            continue
+        changed = seal(manifest, tensors) if "network" in manifest else manifest
+        verdict = check(write(tmp_path / "fuzzed.safetensors", changed, tensors), work=20_000)
+        silent = changed == seal(honest, tensors) or (way == ["request"] and last in ("eps", "method"))
+        assert verdict.status in (1, 2) or (verdict.status == 0 and silent), (way, last, node[last])
+
+
 def deviates(net, manifest, tensors):
     """Whether a forged network leaves the bound of the honest one on samples, or is no network at all."""
     own = {name: t for name, t in tensors.items() if not name.startswith("target/")}
@@ -252,6 +273,12 @@ def test_what_is_true_of_a_written_file_is_proved(tmp_path):
     one = ([[1.0]], [0.0])
     path = written(tmp_path / "net.safetensors", [one, one], ["relu(x)"], [(RELU,)], errors=(1e-6, 1e-12))
     assert check(path).status == 0
+
+
+@pytest.mark.parametrize("text", ["relu(y)", "x*y", "3"])
+def test_activations_are_functions_of_x(tmp_path, text):
+    one = ([[1.0]], [0.0])
+    assert check(written(tmp_path / "net.safetensors", [one, one], [text], [(RELU,)], errors=(9.0, 9.0))).status == 1
 
 
 def test_a_product_that_overflows_is_within_nothing(tmp_path):

@@ -59,10 +59,10 @@ def test_numbers_that_may_overflow_have_no_bound():
 
 
 def test_keys_are_paid_for_in_pairs():
-    """The time of a thousand keys that weigh alike goes with their square."""
+    """The time of many keys that weigh alike goes with their square."""
     spent = []
-    for n in (100, 1000):
+    for n in (100, 400):
         budget = Budget(work=10**9)
         rounding(Sum([(Key(0.0, 0.0, 1.0, 0.0),) * n]), (0.0, 1.0), DOUBLE, 1.0, budget)
         spent.append(10**9 - budget.left)
-    assert spent[1] >= 25 * spent[0]
+    assert spent[1] >= 6 * spent[0]

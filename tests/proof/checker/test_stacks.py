@@ -55,12 +55,10 @@ def test_activations_that_are_off_by_all_they_may():
 
 
 def test_the_steepest_slope_is_that_where_our_own_values_lie():
-    """z + 1/2 instead of z puts 1 at 3/2, where the slope of z^2 is 3."""
-    done = found([matrix([[1]]), matrix([[1]]), matrix([[1]])], [("x", line(1, 0.5)), ("x^2", *SQUARE)])
-    assert 1.25 <= 3 * 0.5 - 0.01 <= done.approximation
-
-
-SQUARE = [tuple(Key(a / 64, -a * a / 128, g, 0.0) for a, g in zip((-64.0, 0.0, 64.0), (-1.0, 0.0, 1.0), strict=True))]
+    """z + 1/2 instead of z puts 1 at 3/2, where a slope of 1 has become one of 3; 0 stands there for 2."""
+    units = [("x", line(1, 0.5)), ("x + 2*relu(x - 1.25)", constant(0.0))]
+    done = found([matrix([[1]]), matrix([[1]]), matrix([[1]])], units)
+    assert 2 + 3 * 0.5 <= done.approximation <= 3.505
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -80,10 +78,10 @@ def test_and_on_what_rounding_makes_of_them(sign):
     assert 63 * U <= done.approximation <= 80 * U
 
 
-def test_each_unit_has_errors_of_its_own():
-    """One of two units is never far from 0, but the heads are proved where the other is."""
-    first = matrix([[1], [0]])
-    done = found([first, matrix([[1, 0], [0, 1]])], [("min(x, 0.5)", IDENTITY)])
+@pytest.mark.parametrize("bend", ["min(x, 0.5)", "max(x, -0.5)"])
+def test_heads_are_proved_on_what_any_unit_takes(bend):
+    """One of two units is never far from 0, the other is."""
+    done = found([matrix([[1], [0]]), matrix([[1, 0], [0, 1]])], [(bend, IDENTITY)])
     assert 0.5 <= done.approximation <= 0.5005
 
 
@@ -188,6 +186,11 @@ def test_what_is_below_the_normal_range_may_be_flushed():
     assert 64 * 0.99 * TINY <= 2 * 65 * TINY <= done.rounding <= 131 * TINY
 
 
+def test_so_may_the_inputs():
+    """0 + tiny/2, times a million."""
+    assert found([matrix([[1e6]])], ends=(-TINY / 2, TINY / 2)).rounding >= 1e6 * TINY / 2
+
+
 # and of the heads
 
 
@@ -241,7 +244,7 @@ def test_no_term_is_missing_of_the_theorem_written_out():
     pair, last = (line(5, 1), line(-3, -0.75)), line(1, 0.5)
     units = [("2*x", *pair), ("0.7*x", last)]
     done = found([matrix([[1, -1]], [1]), matrix([[3]], [-2]), matrix([[0.5]], [4])], units, (0.0, x), COARSE)
-    e, r, z = 0.0, gamma(4) * (2 * x + 1) + 6 * tiny, 1 + x
+    e, r, z = 0.0, 2 * tiny + gamma(4) * (2 * x + 1) + 6 * tiny, 1 + x
     slip = sum(head_slip(head, (z + r, z + r), COARSE)[0] for head in pair)
     size = 8 * (z + r) + 1.75 + slip
     e, r = 0.25 + 2 * e, slip + 2 * r
@@ -314,8 +317,8 @@ def test_a_zonotope_knows_its_bias_and_its_chord():
 
 
 def test_boxes_know_what_a_zonotope_forgets():
-    """A parabola is never negative, though its band is."""
-    _, layer = places([matrix([[1]]), matrix([[1]]), matrix([[1]])], ["x^2", "x"])
+    """relu is never negative, though its band is."""
+    _, layer = places([matrix([[1]]), matrix([[1]]), matrix([[1]])], ["relu(x)", "x"])
     assert -0.01 <= layer.taken[0][0] <= 0 and 1 <= layer.taken[0][1] <= 1.01
 
 
@@ -370,8 +373,8 @@ def test_a_false_network_is_named():
         witnessed(wrong, 0.5, Budget())
     assert rejected.value.args[0] == 1
     witnessed(wrong, 2.0, Budget())
-    unknown = stack([matrix([[1]]), matrix([[1]])], [("1/x", line(1))])
-    witnessed(unknown, 2.0, Budget())
+    peak = (Key(-20.0, 0.0, 0.0, 0.0), Key(0.0, 10.0, 100.0, 0.0), Key(20.0, 0.0, 0.0, 0.0))
+    witnessed(stack([matrix([[1]]), matrix([[1]])], [("1/x", peak)]), 2.0, Budget())  # 1/0 may be 100
 
 
 def spent(work):
@@ -389,11 +392,11 @@ def test_work_is_paid_for_before_it_is_done(monkeypatch):
     assert spent(lambda budget: reached(deep, budget)) >= n * n * 2 * n / 64 + 8 * n * n / 8
     flat = stack([matrix([[1] * 20000])])
     assert spent(lambda budget: propagated(flat, DOUBLE, (1.0, 1.0), budget)) >= 20000 / 8
-    narrow = [matrix([[1]] * 50), matrix([[1] * 50])]
-    keys = stack(narrow, [("x", *[line(0.01)] * 100)])
-    assert spent(lambda budget: witnessed(keys, 1e99, budget)) >= 5 * 50 * 100
-    assert spent(lambda budget: propagated(keys, DOUBLE, (1.0, 1.0), budget)) >= 50 * 100
-    long = stack(narrow, [(" + ".join(f"sin({k}*x)" for k in range(40)), line(1))])
+    keys = [stack([matrix([[1]] * m), matrix([[1] * m])], [("x", *[line(0.02)] * 50)]) for m in (1, 50)]
+    assert spent(lambda budget: witnessed(keys[1], 1e99, budget)) >= 5 * 50 * 50
+    few, many = (spent(lambda budget, own=own: propagated(own, DOUBLE, (1.0, 1.0), budget)) for own in keys)
+    assert many - few >= 49 * 50
+    long = stack([matrix([[1]] * 50), matrix([[1] * 50])], [(" + ".join(f"sin({k}*x)" for k in range(40)), line(1))])
     assert spent(lambda budget: witnessed(long, 1e99, budget)) >= 5 * 50 * 120
 
 

@@ -274,6 +274,7 @@ def test_matrices_are_read_row_by_row():
     assert second.columns == [(1.0,), (2.0,), (3.0,)] and second.bias == (1.0,)
 
 
+ONE = {part: TARGET[part][:1] for part in ("weights", "biases")}
 MALFORMED = {
     "names turned round": ({**TARGET, "weights": TARGET["weights"][::-1]}, NUMBERS),
     "one matrix twice": ({**TARGET, "weights": TARGET["weights"][:1] * 2}, NUMBERS),
@@ -287,7 +288,8 @@ MALFORMED = {
     "a bias more": (TARGET, {**NUMBERS, "biases.0": (4,)}),
     "a bias with two axes": (TARGET, {**NUMBERS, "biases.0": (3, 1)}),
     "a matrix with three axes": (TARGET, {**NUMBERS, "weights.0": (3, 2, 1)}),
-    "nothing comes in": (TARGET, {**NUMBERS, "weights.0": (3, 0)}),
+    "nothing comes in": ({**ONE, "activations": []}, {"weights.0": (3, 0), "biases.0": (3,)}),
+    "nothing comes out": ({**ONE, "activations": []}, {"weights.0": (0, 3), "biases.0": (0,)}),
 }
 
 

@@ -6,7 +6,7 @@ import headsmith as hs
 from headsmith.compiler.files import read
 from headsmith.proof.checker.rounding import FORMATS
 from headsmith.proof.checker.verdict import Rejected
-from headsmith.proof.checker.wiring import scalar_wires, tensor
+from headsmith.proof.checker.wiring import same, scalar_wires, tensor
 
 from .helpers import held, keys_of
 
@@ -36,3 +36,9 @@ def test_numbers_that_are_none_are_rejected():
 def test_a_tensor_without_its_bytes_is_an_error():
     with pytest.raises(Exception, match="buffer"):
         tensor({"shape": [2], "data": b"\x00" * 8}, FORMATS["F64"])
+
+
+def test_what_python_calls_equal_is_not_the_same():
+    assert same({"a": [1, True, "x"], "b": None}, {"b": None, "a": [1, True, "x"]})
+    for other in ([True], [1.0], ["1"], [[1]], [None], []):
+        assert not same(other, [1])

@@ -94,7 +94,7 @@ def opened(data: bytes) -> File:
     return File(
         manifest,
         {name: tensor(t, fmt) for name, t in own.items()},
-        {name: tensor(t, FORMATS["F64"]) for name, t in target.items()},
+        {name: tensor(t, FORMATS[t["dtype"]]) for name, t in target.items()},
         fmt,
         _stated(said),
     )

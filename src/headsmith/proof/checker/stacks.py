@@ -98,7 +98,8 @@ def propagated(stack: Stack, fmt: Format, stated: tuple[float, float], budget: B
 
 def _through(stack: Stack, layers: Sequence[Layer], aims: Aims, budget: Budget) -> Errors:
     d = stack.inputs
-    errors, sizes, terms = Errors([arb(0)] * d, [arb(0)] * d), [arb(max(map(abs, stack.ends)))] * d, d + 1
+    errors = Errors([arb(0)] * d, [arb(aims.fmt.tiny)] * d)  # the lift adds 0 to an input, which may flush it
+    sizes, terms = [arb(max(map(abs, stack.ends)))] * d, d + 1
     for l, matrix in enumerate(stack.matrices):
         _spend(budget, len(matrix.rows) * len(sizes))
         errors = summed(errors, sizes, terms, matrix, aims.fmt, DUST if l else 0.0)
