@@ -190,10 +190,10 @@ class Training(Target):
             raise Refusal("the masks of a prompt hold 1 for samples that count in a step and 0 for others, not all 0")
 
     def sample(self, domain: Domain, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Samples at random, and starts as `start` makes them, in the middle of their domain: they are to move."""
+        """Data in the inner quarter of their domain, starts as `start` makes them in its middle: they are to move."""
         seeds = torch.randint(2**31, (count,), generator=generator).tolist()
         w = torch.stack([self.tape.flat(self.start(seed)) for seed in seeds])
-        data = (uniform(domain, *drawn, generator) for drawn in self._drawn(count))
+        data = (_inner(domain, name, uniform(domain, name, shape, generator)) for name, shape in self._drawn(count))
         low, high = domain["w"]
         return *data, w.clamp(0.75 * low + 0.25 * high, 0.25 * low + 0.75 * high)
 
@@ -366,3 +366,8 @@ def _box(given: Any) -> tuple[float, float] | None:
     if not low <= 0 <= high:
         raise Refusal(f"the box of a projection must hold 0, where unused features lie, not [{low:g}, {high:g}]")
     return low, high
+
+
+def _inner(domain: Domain, name: str, values: Tensor) -> Tensor:
+    """Values of an interval, drawn to its middle by a quarter; labels as they are."""
+    return values if isinstance(domain.sets[name], Finite) else sum(domain[name]) * 0.375 + values / 4
