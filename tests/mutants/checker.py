@@ -134,6 +134,7 @@ MUTANTS = [
     term("heads", "no number is 0", "if arb(x) == 0:", "if False:"),
     term("rounding", "values never overflow", " and widest < fmt.large):", "):"),
     term("rounding", "sums never overflow", "* whole) * ROOM if whole < fmt.large else INF", "* whole) * ROOM"),
+    term("rounding", "any number of roundings", "if n * u < 1 else INF", ""),
     term("rounding", "pairs of keys are free", "4 * n + n * n // PAIRS", "4 * n"),
     term(
         "stacks", "weights cancel", "[[abs(w) for w in row] for row in matrix.rows]", "[[*row] for row in matrix.rows]"

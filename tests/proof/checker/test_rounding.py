@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headsmith.proof.checker.heads import Key
-from headsmith.proof.checker.rounding import Format, Sum, any_order, head_slip, rounding, sum_slip
+from headsmith.proof.checker.rounding import Format, Sum, any_order, gamma, head_slip, rounding, sum_slip
 from headsmith.proof.checker.verdict import Budget
 from headsmith.proof.statement import Head
 
@@ -38,6 +38,10 @@ def test_heads_and_bias_cost_an_addition_each():
     own = head_slip(constant(1.0), (0.0, 0.0), DOUBLE)[0]
     found = sum_slip(Sum([constant(1.0)] * 8, 16.0, 8), (0.0, 0.0), DOUBLE)
     assert 8 * own + 8 * DOUBLE.u * 24 <= found <= 1.01 * (8 * own + 8 * DOUBLE.u * 24)
+
+
+def test_so_many_roundings_that_nothing_is_left():
+    assert gamma(2, 2.0**-2) == 1 and gamma(2, 0.5) == gamma(2**24, SINGLE.u) == gamma(2**25, SINGLE.u) == math.inf
 
 
 def test_any_order_is_the_tree_lemma():

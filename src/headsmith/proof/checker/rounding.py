@@ -52,8 +52,8 @@ FORMATS = {
 
 
 def gamma(n: int, u: float) -> float:
-    """n u/(1 - n u): n roundings."""
-    return n * u / (1 - n * u)
+    """n u/(1 - n u): n roundings; infinite where they may lose everything."""
+    return n * u / (1 - n * u) if n * u < 1 else INF
 
 
 def any_order(terms: Sequence[float], u: float) -> float:

@@ -110,7 +110,10 @@ def _through(stack: Stack, layers: Sequence[Layer], aims: Aims, budget: Budget) 
 
 
 def summed(errors: Errors, sizes: Balls, terms: int, matrix: Matrix, fmt: Format, dust: float) -> Errors:
-    """Of W y + b, a sum of so many terms, for |y| <= sizes; y and b may be off by `dust` besides."""
+    """Of W y + b, a sum of so many terms, for |y| <= sizes; y and b may be off by `dust` besides.
+
+    Each term is rounded once as a product and at most terms - 1 times in sums; one more pays for `gamma` in floats.
+    """
     weight = arb_mat([[abs(w) for w in row] for row in matrix.rows])
     reach = [s + abs(b) for s, b in zip(_times(weight, sizes), matrix.bias, strict=True)]
     need(max(map(up, reach)) < LARGEST, TOO_LARGE, 2)
