@@ -231,3 +231,11 @@ def test_a_result_shows_itself():
     text = str(network(steps=2)(prompt(*data())))
     for words in ("2 steps of gradient descent", "loss", "prediction", "perturbed by at most", "|w' - (w - rate"):
         assert words in text
+
+
+def test_a_prompt_is_explained_and_random_ones_are_drawn():
+    net = network((2, 3, 1), 4, 3)
+    prompt = hs.prompt.training(torch.ones(4, 2).double() / 4, torch.ones(4, 1).double() / 2, [0.5, 0.25], init=1)
+    told = net.explain(prompt)
+    assert told.readings and set(told.inputs) == {"x", "y", "query", "w"}
+    assert "error of 200 random inputs" in [axes.get_title() for axes in net.plot().axes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -33,6 +33,15 @@ class TrainingNetwork(Compiled):
             return self._result(_Run(self, self.read(inputs[0])))
         run = _Run(self, self.accept(inputs, named))
         return run.shaped(torch.cat([run.path[:, -1], run.predictions], -1))
+
+    def explain(self, *inputs: Any, **named: Any) -> Any:
+        """Which tokens each head reads in the first step."""
+        return super().explain(*self._given(inputs, named))
+
+    def _given(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> list[Tensor]:
+        """The inputs, or what a prompt holds."""
+        prompt = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], TrainingPrompt) else None
+        return self.accept(inputs, named) if prompt is None else self.read(prompt)
 
     @property
     def task(self) -> Training:
@@ -100,8 +109,7 @@ class TrainingNetwork(Compiled):
 
     def certify(self, *inputs: Any, **named: Any) -> Tensor:
         """(batch..., steps): |w' - box(w - rate gradient)|_2 / rate of each step as it was run, in balls."""
-        prompt = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], TrainingPrompt) else None
-        run = _Run(self, self.accept(inputs, named) if prompt is None else self.read(prompt))
+        run = _Run(self, self._given(inputs, named))
         found = [self._apart(run, k) for k in range(len(run.path))]
         return run.shaped(torch.tensor(found, dtype=torch.float64))
 
