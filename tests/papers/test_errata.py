@@ -1,6 +1,6 @@
 import pytest
 
-from headsmith.papers.errata import Errata, errata_table
+from headsmith.papers.errata import Errata, errata_tables
 from headsmith.refusal import Refusal
 
 
@@ -34,11 +34,13 @@ def test_one_paper_can_be_chosen(collection):
 
 
 def test_the_table_shows_both_measurements_and_a_crash(collection):
-    table = errata_table(collection.run()).markdown()
-    assert "| softmax-universality E1 | printed | -2 beta | 0.9 | confirmed |" in table
-    assert "| constructions/gate.py | repaired | +2 beta | 1e-9 |  |" in table
-    assert "ZeroDivisionError: division by zero" in table
-    assert table.count("not confirmed") == 2
+    tables = errata_tables(collection.run())
+    assert [table.title for table in tables] == [f"Errata of {p}" for p in ("softmax-universality", "deep-optimizers")]
+    text = "\n".join(table.markdown() for table in tables)
+    assert "| E1 | printed | -2 beta | 0.9 | confirmed |" in tables[0].markdown()
+    assert "| constructions/gate.py | repaired | +2 beta | 1e-9 |  |" in text
+    assert "ZeroDivisionError: division by zero" in text
+    assert text.count("not confirmed") == 2
 
 
 def test_unknown_papers_and_empty_collections_are_refused(collection):

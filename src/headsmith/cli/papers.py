@@ -87,9 +87,10 @@ def errata(
     """Run every printed statement that fails beside its repair; exit 1 if one of them is not confirmed."""
     from rich.console import Console
 
-    from headsmith.papers.errata import errata_table, run_errata
+    from headsmith.papers.errata import errata_tables, run_errata
 
     findings = run_errata(paper)
-    Console().print(errata_table(findings).rich())
+    for table in errata_tables(findings):
+        Console().print(table.rich())
     if not all(finding.confirmed for finding in findings):
         raise typer.Exit(1)

@@ -102,16 +102,20 @@ class Errata:
         return [entry.run() for entry in chosen]
 
 
-def errata_table(findings: list[Finding]) -> Table:
-    """Two rows per erratum: what was printed and what it measures, the repair and what that measures."""
+def errata_tables(findings: list[Finding]) -> list[Table]:
+    """A table per paper, two rows per erratum: the printed statement and its measurement, the repair and its own."""
     columns = ("erratum", "", "what it says", "what it gives", "verdict")
-    rows: list[tuple[Any, ...]] = []
-    for f in findings:
-        e = f.erratum
-        verdict = "confirmed" if f.confirmed else "not confirmed"
-        rows.append((f"{e.paper}\n{e.item}", "printed", e.printed, f.printed_measurement, verdict))
-        rows.append((e.where, "repaired", e.repair, f.repaired_measurement, ""))
-    return Table("Errata", columns, rows)
+    tables = []
+    for paper in dict.fromkeys(f.erratum.paper for f in findings):
+        rows: list[tuple[Any, ...]] = []
+        for f in findings:
+            e = f.erratum
+            verdict = "confirmed" if f.confirmed else "not confirmed"
+            if e.paper == paper:
+                rows.append((e.item, "printed", e.printed, f.printed_measurement, verdict))
+                rows.append((e.where, "repaired", e.repair, f.repaired_measurement, ""))
+        tables.append(Table(f"Errata of {paper}", columns, rows))
+    return tables
 
 
 errata = Errata(errata_modules())
