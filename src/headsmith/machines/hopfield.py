@@ -27,7 +27,7 @@ from torch import Tensor
 from headsmith.compiler.request import read_eps
 from headsmith.compiler.scalar import ScalarTask, solve
 from headsmith.compiler.target import as_expression
-from headsmith.constructions.design import Short
+from headsmith.constructions.design import Short, many
 from headsmith.functions import Expression
 from headsmith.machines.bounds import softmax_rounding
 from headsmith.machines.lattices import Numbers, numbers_of
@@ -147,7 +147,7 @@ class Neurons(Machine):
         """|layer - f(A z + b)| <= bound."""
         return (
             f"|layer - f(A z + b)| <= bound in every entry, f = {self.f}, for up to {self.neurons} float64 neurons of "
-            f"{self.features} features with {self.hypotheses}"
+            f"{many(self.features, 'feature')} with {self.hypotheses}"
         )
 
     def __call__(self, A: Any, b: Any, Z: Any) -> Result:
@@ -178,12 +178,12 @@ class Neurons(Machine):
         return Result("neurons", value, self.certified(bound, statement, within))
 
     def title(self) -> str:
-        return f"Neurons: {self.neurons} x {self.f} of {self.features} features"
+        return f"Neurons: {self.neurons} x {self.f} of {many(self.features, 'feature')}"
 
     def rows(self) -> list[tuple[str, str]]:
         return [
             ("domain", f"{self.hypotheses}, float64"),
-            ("table", f"{self.head.keys} keys"),
+            ("table", f"{many(self.head.keys, 'key')}"),
             ("promise", f"error at most {upper(self.certificate.bound)}"),
             ("weights", self.weight_hash[:16]),
         ]
@@ -365,8 +365,9 @@ class Gradients(Machine):
     def statement(self) -> str:
         """|layer - f(w . x - y) x| <= bound."""
         return (
-            f"|layer - f(w . x - y) x| <= bound in every entry, f = {self.f}, for {self.samples} float64 samples of "
-            f"{self.features} features and every state w with {self.hypotheses}"
+            f"|layer - f(w . x - y) x| <= bound in every entry, f = {self.f}, for "
+            f"{many(self.samples, 'float64 sample')} of {many(self.features, 'feature')} and every state w with "
+            f"{self.hypotheses}"
         )
 
     def __call__(self, X: Any, y: Any, w: Any) -> Result:
@@ -404,14 +405,15 @@ class Gradients(Machine):
         )
 
     def title(self) -> str:
-        return f"Gradients: f(w . x - y) x, f = {self.f}, {self.samples} samples of {self.features} features"
+        sizes = f"{many(self.samples, 'sample')} of {many(self.features, 'feature')}"
+        return f"Gradients: f(w . x - y) x, f = {self.f}, {sizes}"
 
     def rows(self) -> list[tuple[str, str]]:
         bound = self.certificate.bound
         promise = "none: printed, with its faults" if self.faults else f"error at most {upper(bound)}"
         return [
             ("domain", f"{self.hypotheses}, float64"),
-            ("table", f"{self.head.keys} keys a sample"),
+            ("table", f"{many(self.head.keys, 'key')} a sample"),
             ("promise", promise),
             ("weights", self.weight_hash[:16]),
         ]

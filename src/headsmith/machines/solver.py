@@ -105,9 +105,9 @@ class Solver(Machine):
         """What the table returns, and what every answer comes with."""
         return (
             f"|table(z) - z| <= bound for every float64 {self.hypotheses}, the table with which the frozen block for "
-            f"{self.samples} samples of {self.features} features and responses up to {exactly(self.radius)} root mean "
-            f"squares reads and writes; each prompt is answered with a proof of |w - w*|_inf <= {exactly(self.eps)} "
-            "max(1, |w|_inf) or refused"
+            f"{many(self.samples, 'sample')} of {many(self.features, 'feature')} and responses up to "
+            f"{exactly(self.radius)} root mean squares reads and writes; each prompt is answered with "
+            f"a proof of |w - w*|_inf <= {exactly(self.eps)} max(1, |w|_inf) or refused"
         )
 
     @property
@@ -256,7 +256,7 @@ class Solver(Machine):
             )
 
     def title(self) -> str:
-        return f"Solver for {self.samples} samples of {self.features} features"
+        return f"Solver for {many(self.samples, 'sample')} of {many(self.features, 'feature')}"
 
     def rows(self) -> list[tuple[str, str]]:
         cost, error = self.network.cost(), self.table_error

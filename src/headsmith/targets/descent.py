@@ -28,7 +28,7 @@ from headsmith.compiler.compiled import Compiled
 from headsmith.compiler.request import Request
 from headsmith.compiler.rules import tabulate
 from headsmith.compiler.target import Input, Target
-from headsmith.constructions.design import Design
+from headsmith.constructions.design import Design, many
 from headsmith.constructions.gradient_step import GradientStep, gate_heads
 from headsmith.constructions.printed import printed_steps
 from headsmith.constructions.rule import Ranges
@@ -80,7 +80,7 @@ class Descent(Target):
             object.__setattr__(self, name, float(getattr(self, name)))
 
     def __str__(self) -> str:
-        sizes = f"{self.samples} samples of {self.features} features"
+        sizes = f"{many(self.samples, 'sample')} of {many(self.features, 'feature')}"
         return f"{self.steps} x gradient, {self.loss} loss, {sizes}"
 
     @property

@@ -25,7 +25,7 @@ from torch import Tensor
 from headsmith.compiler.request import Request
 from headsmith.compiler.rules import tabulate
 from headsmith.compiler.target import Input, Target, as_expression
-from headsmith.constructions.design import Design
+from headsmith.constructions.design import Design, many
 from headsmith.constructions.printed import printed_steps
 from headsmith.constructions.rule import Ranges, Rule, printed_suppression, suppression
 from headsmith.functions import Expression
@@ -65,7 +65,7 @@ class ResidualRule(Target):
         object.__setattr__(self, "f", f)
 
     def __str__(self) -> str:
-        return f"({self.f}) x, {self.samples} samples of {self.features} features"
+        return f"({self.f}) x, {many(self.samples, 'sample')} of {many(self.features, 'feature')}"
 
     @property
     def inputs(self) -> dict[str, Input]:

@@ -27,7 +27,7 @@ from torch import Tensor
 from headsmith.compiler.compiled import Compiled
 from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target, uniform
-from headsmith.constructions.design import Design
+from headsmith.constructions.design import Design, many
 from headsmith.constructions.tape import Tape
 from headsmith.constructions.training import CompactTraining
 from headsmith.functions.kinks import Kinked
@@ -95,7 +95,8 @@ class Training(Target):
 
     def __str__(self) -> str:
         network = f"{'-'.join(map(str, self.widths))} {self.activation} network"
-        return f"{self.steps} steps of gradient descent on a {network}, {self.loss} loss, {self.samples} samples"
+        steps, samples = many(self.steps, "step"), many(self.samples, "sample")
+        return f"{steps} of gradient descent on a {network}, {self.loss} loss, {samples}"
 
     # what it is
 
@@ -152,8 +153,8 @@ class Training(Target):
         return (
             f"|w' - {self.claim()}|_2 <= rate bound for every {request.dtype} {request.domain} and query in the set of "
             f"x, in each of the {self.steps} steps w -> w' that the network answers, w being the start and each of its "
-            f"iterates; gradient: of the {self.loss} loss on {self.samples} samples (or those that a mask leaves) of a "
-            f"{'-'.join(map(str, self.widths))} {self.activation} network with {self.output} output"
+            f"iterates; gradient: of the {self.loss} loss on {many(self.samples, 'sample')} (or those that a mask "
+            f"leaves) of a {'-'.join(map(str, self.widths))} {self.activation} network with {self.output} output"
             f"{' and biases' * self.biases}{near * bool(self.tape.bent)}; rate: {exactly(self.rate)}, or that of the "
             "prompt; a step whose own error bound, worked out from its tokens, is larger than the bound is refused"
         )
