@@ -228,12 +228,18 @@ def _check_arithmetic(dtype: torch.dtype, device: torch.device) -> None:
     other, instead = "", "call outside of it"
     if torch.is_autocast_enabled(device.type):
         other = "autocast"
-    elif torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None:
+    elif _compiled_by_torch():
         other, instead = "torch.compile", "leave the network out of it, as torch.compiler.disable(net) does"
     elif dtype == torch.float32 and not _full_products():
         other, instead = "TF32 or bfloat16 products", 'call torch.set_float32_matmul_precision("highest")'
     if other:
         raise Refusal(f"{other} would change the arithmetic that the certificate is about: {instead}")
+
+
+def _compiled_by_torch() -> bool:
+    """Whether this very call runs under torch.compile."""
+    ask = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", None)  # which not every torch has
+    return torch.compiler.is_compiling() or (ask is not None and ask() is not None)
 
 
 def _full_products() -> bool:
