@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headsmith.compiler.request import Request
-from headsmith.constructions.anchored import RANGE, Anchored, anchored_design, anchored_head
+from headsmith.constructions.anchored import RANGE, Anchored, anchored_design, anchored_head, reach_of
 from headsmith.constructions.design import Short
 from headsmith.proof.domain import Domain
 
@@ -73,3 +73,20 @@ def test_too_many_anchors_name_what_fits():
     with pytest.raises(Short, match="anchors would be needed") as short:
         list(anchored_design(network(), request(1e-4)))
     assert list(anchored_design(network(), request(1.1 * short.value.best)))
+
+
+def test_the_reach_of_parts_and_sums_is_attained():
+    """One token's part is |inner| + |bias|/n, the sum of a unit |inner| + |bias|, of the worst unit."""
+    inner = np.zeros((2, 2, 2, 1))
+    inner[0, 0, :, 0], inner[1, 1, :, 0] = (3.0, -1.0), (0.5, 0.5)
+    target = SimpleNamespace(inner=inner, bias=np.array([[2.0, 0.0], [-8.0, 1.0]]))
+    assert reach_of(target, 2.0) == (3.0 * 2 + 2.0 / 2, (3.0 + 1.0) * 2 + 2.0)
+
+
+def test_the_token_with_the_largest_weights_counts():
+    target = network(seed=3)
+    heavy = SimpleNamespace(**vars(target) | {"outer": target.outer * np.array([[1.0], [1.0], [100.0]])})
+    asked = request(20.0)
+    [design] = anchored_design(heavy, asked)
+    design = replace(design, ramp=replace(design.ramp, values=design.ramp.values + 0.5))
+    assert 100 < measured(heavy, design, asked) <= design.prove(heavy, asked).total

@@ -8,8 +8,10 @@ import torch
 
 import headsmith as hs
 from headsmith.compiler.request import Request
-from headsmith.constructions.bumps import Cells
+from headsmith.constructions.bumps import Bumps, Cells, leak
 from headsmith.constructions.design import Altered
+from headsmith.proof.rounding import FORMATS
+from headsmith.proof.statement import Head
 
 Map = hs.target.SequenceMap
 LINE = Map(["x1"], tokens=1, features=1)
@@ -82,3 +84,36 @@ def test_printed_cells_are_measured_again_from_the_file():
     design, request = planned(LINE, 0.3, method="printed")
     assert design.prove(LINE, request) == design.prove(LINE, request)
     assert not design.promises and isinstance(request, Request)
+
+
+class Crooked(Bumps):
+    """Range is too low by 6 % around its ramp and too high far from it, which brings the sums of far cells nearer."""
+
+    def range_head(self):
+        places = np.array([-4.0, 0.0, 0.25, 0.5, 0.75, 1.0, 10.0])
+        values = np.clip(places, 0, 1) + 0.06 * np.array([1, -1, -1, -1, -1, -1, 1])
+        return Head.table(90 * places, -45 * places**2, values)
+
+
+def far(bumps):
+    """The share of the weights that cells beyond the ramps have where two cells meet, averaged over the queries."""
+    s = bumps.g * (bumps.mid - bumps.centres()[:, 0, 0]) / bumps.half
+    slope, bias = bumps.ramp()
+    sums = sum(bumps.range_head()(sign * slope * s + bias) for sign in (1, -1))
+    asks = sums if bumps.reader == "attention" else np.ones(1)
+    weights = np.exp(bumps.beta * np.outer(asks, sums - sums.max()))
+    return float((weights[:, np.abs(s) >= 1 + bumps.delta].sum(1) / weights.sum(1)).mean())
+
+
+@pytest.mark.parametrize(
+    "bumps",
+    [
+        Bumps(1, 1, 64, 0.0, 1.0, 0.25, 14.0, anchors=5, reader="softmax"),
+        Bumps(1, 1, 64, 0.0, 1.0, 0.25, 24.0, anchors=5),
+        Crooked(1, 1, 4, 0.0, 1.0, 0.25, 80.0, reader="softmax"),
+    ],
+    ids=["many cells", "queries that ask softly", "sums that are off"],
+)
+def test_what_leaks_at_a_wall(bumps):
+    values = np.linspace(0, 1, bumps.g)[:, None, None]
+    assert 0 < far(bumps) <= leak(bumps, values, FORMATS["float64"])[0] < 1

@@ -105,3 +105,11 @@ def test_errors_of_each_part_alone():
     k, q = 0 * k, 0 * q  # nothing but the product of both errors
     bound = float(a_posteriori(k, q, v, (0.5, 0.5, 0.0), "float64")[0][0, 0])
     assert 0.9 * bound < head(0.5, (0.5, -0.5), (1.0, -1.0)) <= bound
+
+
+def test_a_heavy_key_that_gives_way_to_a_light_one():
+    """Two keys with weights 99 : 1 whose scores move by one against each other: both terms of the quotient move."""
+    k, v = torch.tensor([[math.log(99.0)], [0.0]]), torch.tensor([[0.0], [1.0]])
+    moved = 0.01 * math.e**2 / (0.99 + 0.01 * math.e**2) - 0.01
+    bound = float(a_posteriori(k, torch.ones(1, 1), v, (1.0, 0.0, 0.0), "float64")[0][0, 0])
+    assert moved <= bound <= 2 * moved

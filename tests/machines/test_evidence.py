@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headsmith.machines.evidence import distance
+from headsmith.machines.evidence import _Curvature, _slopes, distance
 from headsmith.reference.solvers import Objective
 
 
@@ -139,3 +140,55 @@ def test_a_dual_point_that_is_far_proves_little():
     w, on = best * rng.uniform(0.3, 1.2), np.flatnonzero(best)
     w[on[-1]] = 0.0
     assert on[-1] not in distance(p, w).zeros
+
+
+class InOrder(np.ndarray):
+    """Rows times a vector from left to right, which is one of the orders that the bounds hold for."""
+
+    def __matmul__(self, vector):
+        total = np.asarray(self)[:, 0] * vector[0]
+        for k in range(1, len(vector)):
+            total = total + np.asarray(self)[:, k] * vector[k]
+        return total
+
+
+def lossy(count):
+    """One, and numbers that vanish when they are added to it one by one; their true sum."""
+    small = 2.0**-53 * (1 - 2.0**-20)
+    row = np.array([[1.0, *[small] * (count - 1)]]).view(InOrder)
+    return row, 1 + (count - 1) * Fraction(small)
+
+
+def test_sums_that_lose_all_but_one_term():
+    row, exact = lossy(41)
+    slope, slip = _slopes(Objective("squared", row, np.zeros(1), np.zeros(41), np.zeros(41)), np.ones(41))
+    assert slope == 1 and exact - 1 <= Fraction(float(slip[0]))
+
+
+def test_a_label_that_swallows_the_sum():
+    p = Objective.of("squared", [[1.0]], [-1.0])
+    w = 2.0**-53 * (1 - 2.0**-20)
+    slope, slip = _slopes(p, np.array([w]))
+    assert slope == 1 and w <= slip[0]
+
+
+def test_a_sigmoid_of_a_sum_that_lost_its_terms():
+    row, exact = lossy(200)
+    slope, slip = _slopes(Objective("logistic", row, np.zeros(1), np.zeros(200), np.zeros(200)), np.ones(200))
+    true = 1 / (1 + (-arb(exact.numerator) / exact.denominator).exp())
+    assert abs(true - float(slope[0])) <= float(slip[0])
+
+
+def test_a_sigmoid_is_rounded():
+    for w in np.linspace(1e-9, 1e-8, 20):
+        slope, slip = _slopes(Objective.of("logistic", [[1.0]], [0.0]), np.array([w]))
+        assert abs(1 / (1 + (-arb(float(w))).exp()) - float(slope[0])) <= float(slip[0])
+
+
+def test_an_inlier_that_may_be_an_outlier_curves_nothing():
+    """3 w is rounded by 1, so a residual that is computed as 0 may be 1, beyond delta."""
+    w = np.array([(2**53 + 1) / 3])
+    p = Objective("huber", np.array([[3.0]]), 3 * w, np.zeros(1), np.zeros(1), delta=0.5)
+    assert abs(Fraction(3) * Fraction(float(w[0])) - Fraction(float(p.y[0]))) > Fraction(1, 2)
+    slope, slip = _slopes(p, w)
+    assert _Curvature(p, p.X, np.zeros(1), w, slope, slip).least() <= 0

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from headsmith import Refusal
+from headsmith.functions import parse
 from headsmith.machines.hopfield import Gradients, Neurons
+from headsmith.proof.statement import Head
 
 
 def random(*shape, seed):
@@ -129,3 +131,41 @@ def test_sums_that_cancel_cost_their_size():
 def test_faults_that_the_print_does_not_have():
     with pytest.raises(Refusal, match="the faults of the print are 'sign' and 'constant', not 'spelling'"):
         Gradients("x", features=1, samples=1, residual=1.0, inputs=1.0, eps=0.1, steps=10, faults=("spelling",))
+
+
+def holding(f, table, constant, samples=2, residual=1.0):
+    """Gradients of one feature with this table and this constant between samples."""
+    machine = Gradients.__new__(Gradients)
+    machine._size(f=parse(f), features=1, samples=samples, residual=residual, inputs=1.0, constant=constant)
+    machine._freeze({"f": Head.table(*table)})
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("table", "constant", "share"),
+    [
+        (([3.0], [0.0], [1.0]), 13.0, math.exp(-7)),
+        (([0.0, 20.0, 20.0, 20.0], [0.0, -20.0, -20.0, -20.0], [1.0] * 4), 9.0, 4 * math.exp(-9)),
+    ],
+    ids=["one key", "four keys of the other sample tie"],
+)
+def test_weight_that_goes_to_a_sample_of_the_opposite_sign(table, constant, share):
+    """f = 1, x = (1, -1): what leaks counts twice, and every key of the other sample takes its part."""
+    machine = holding("1", table, constant)
+    off = 1 - float(machine([[1.0], [-1.0]], [0.999999, -0.999999], [0.0]).value[0, 0])
+    assert off == pytest.approx(2 * share, rel=2e-3) and off <= machine.certificate.bound
+
+
+def test_a_constant_so_large_that_scores_are_rounded():
+    machine = holding("tanh(x)", ([-1.0, 1.0], [0.0, 0.0], [-1.0, 1.0]), 1e13, samples=1)
+    residuals = torch.linspace(0.1, 0.9, 50, dtype=torch.float64).tolist()
+    off = max(abs(float(machine([[1.0]], [0.0], [r]).value) - math.tanh(r)) for r in residuals)
+    assert 1e-5 < off <= machine.certificate.bound
+
+
+def test_sums_that_are_rounded_into_the_domain_are_refused():
+    beyond = [1.0, 2.0**-53]  # add up to more than 1, which is what they round to
+    with pytest.raises(Refusal, match="beyond its domain"):
+        Neurons("tanh(x)", features=2, neurons=1, domain=1.0, eps=1e-6)([[1.0, 1.0]], [0.0], [beyond])
+    with pytest.raises(Refusal, match="residual"):
+        Gradients("tanh(x)", 2, 1, residual=1.0, inputs=1.0, eps=1e-6)([[1.0, 1.0]], [0.0], beyond)

@@ -1,9 +1,11 @@
-"""What loading a file must compare."""
+"""What loading a file must compare, and what makes a network void."""
 
 from tests.mutants.mutant import Mutant
 
 FILES = "src/headsmith/compiler/files.py"
 FORGED = "tests/compiler/test_files.py"
+COMPILED, SPOILED = "src/headsmith/compiler/compiled.py", "tests/compiler/test_compiled.py"
+NETWORK, KINDS = "src/headsmith/network/network.py", "tests/compiler/test_every_kind.py"
 
 MUTANTS = [
     Mutant(
@@ -33,6 +35,23 @@ MUTANTS = [
         "if design.promises and stated.total > request.eps:",
         "if False:",
         FORGED,
+    ),
+    Mutant(
+        "a manifest spelled in two ways", FILES, "if canonical(manifest) != metadata[MANIFEST]:", "if False:", FORGED
+    ),
+    Mutant("a network spelled in two ways", FILES, "if canonical(network.config()) !=", "if False and not", FORGED),
+    Mutant("a format that is no number", FILES, "if type(version) is not int:", "if False:", FORGED),
+    Mutant("attributes of layers", COMPILED, " and wiring(self.network) == self._wired", "", KINDS),
+    Mutant("classes of parts", COMPILED, "classes(self) != self._classes or ", "", SPOILED),
+    Mutant("methods of the target", COMPILED, " or overridden(self.target)", "", SPOILED),
+    Mutant(
+        "what cannot be read", COMPILED, "except Exception:  # what cannot", "except KeyError:  # what cannot", SPOILED
+    ),
+    Mutant("compiled calls", NETWORK, " or m._compiled_call_impl is not None", "", SPOILED),
+    Mutant("products in TF32", COMPILED, "not _full_products()", "False", SPOILED),
+    *(
+        Mutant("which arrays", f"src/headsmith/targets/{kind}.py", " the SHA-256 {self.hash()}", "", KINDS)
+        for kind in ("clip", "product", "relu_network")
     ),
     Mutant("a bound below what is proved is taken", FILES, "if not least <= claimed <=", "if not claimed <=", FORGED),
 ]

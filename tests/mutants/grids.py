@@ -27,6 +27,12 @@ MUTANTS = [
     Mutant("half of the nodes' errors", TENSOR, WHOLE, WHOLE.replace("slack *", "slack / 2 *"), PROOF),
     Mutant("the whole interpolation remainder", TENSOR, WHOLE, WHOLE.replace(" + rest", ""), PROOF),
     Mutant("half of the interpolation remainder", TENSOR, WHOLE, WHOLE.replace("+ rest", "+ rest / 2"), PROOF),
+    Mutant("the balls at the nodes", TENSOR, "max(slack, up(widest) +", "max(slack, 0 * up(widest) +", PROOF),
+    Mutant("variance between its places", TENSOR, "np.exp(apart * t * 1.0001)", "1.0", PROOF),
+    Mutant("half of the half range", TENSOR, "flat.min(0)).max()) / 2", "flat.min(0)).max()) / 4", PROOF),
+    Mutant(
+        "the outputs but the last", ROUNDING, "worst = max(worst, weight_error", "worst = max(0.0, weight_error", SLIPS
+    ),
     Mutant("what is not a number", TENSOR, "return whole if whole < math.inf else math.inf", "return whole", PROOF),
     Mutant("finite numbers", TENSOR, "if not all(np.isfinite(x).all() for x in numbers) or", "if", PROOF),
     Mutant("an empty box", TENSOR, "if not all(lo < hi for lo, hi in box):", "if False:", PROOF),

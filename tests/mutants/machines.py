@@ -9,6 +9,10 @@ def _mutant(name: str, file: str, old: str, new: str) -> Mutant:
     return Mutant(name, f"{ROOM}/{file}.py", old, new, f"{TESTS}/test_{file}.py")
 
 
+def _spectrum(name: str, old: str, new: str) -> Mutant:
+    return Mutant(name, "src/headsmith/proof/spectrum.py", old, new, "tests/proof/test_spectrum.py")
+
+
 MUTANTS = [
     _mutant(
         "push, before", "bounds", "moved = e + 2 * size * math.tanh(d_ij / 2)", "moved = e + size * math.tanh(d_ij / 2)"
@@ -103,8 +107,40 @@ MUTANTS = [
         "for name, head in ()\n            for",
     ),
     _mutant("numbers outside of the digest", "machine", "_written(plain), ", ""),
+    _mutant("classes that were exchanged", "machine", "classes(self.network) != self._classes or ", ""),
+    _mutant("methods that were set", "machine", " or overridden(self)", ""),
+    _mutant("a value that was edited", "result", "if not self.valid:", "if False:"),
     _mutant("attributes outside of the digest", "machine", ", wiring(self.network)]", "]"),
     _mutant("parameters that can be set", "machine", 'if "_frozen" in self.__dict__:', "if False:"),
+    _mutant(
+        "the quotient of weights that move",
+        "bounds",
+        "least = ((1 - doubt) * (p * torch.exp(-shift)).sum(-1, keepdim=True)).clamp(min=0)",
+        "least = torch.ones_like(doubt)",
+    ),
+    _mutant("half of the leak", "hopfield", "2 * self.leak * self.most", "self.leak * self.most"),
+    _mutant("one key of other samples", "hopfield", "(self.samples - 1) * self.head.keys", "self.samples - 1"),
+    _mutant("the constant in the scores", "hopfield", ".max()) + self.constant\n", ".max())\n"),
+    _mutant("rounding of residuals", "hopfield", "slack = gamma(self.features + 2, UNIT) *", "slack = 0 *"),
+    _mutant("rounding of neurons", "hopfield", " + gamma(self.features + 1, UNIT) * size\n", "\n"),
+    _mutant(
+        "half the rounding of a sum",
+        "evidence",
+        "slip = gamma(len(w) + 1, UNIT) *",
+        "slip = gamma(len(w) + 1, UNIT) / 2 *",
+    ),
+    _mutant("rounding of a label", "evidence", "slip + 2 * UNIT * np.abs(r)", "slip"),
+    _mutant("half the slope of a sigmoid", "evidence", "slip / 4 + 4 * UNIT", "slip / 8 + 4 * UNIT"),
+    _mutant("rounding of a sigmoid", "evidence", "slip / 4 + 4 * UNIT", "slip / 4"),
+    _mutant("rounding of inliers", "evidence", "np.abs(r) + self.slip + _norms", "np.abs(r) + _norms"),
+    _spectrum("rounding of V'HV", "gamma(3 * d + 6, UNIT)", "0.0"),
+    _spectrum("what the entries may be off", "rounded + size.T @ (error @ size)", "rounded"),
+    _spectrum("half of what they may be off", "size.T @ (error @ size)", "size.T @ (error @ size) / 2"),
+    _spectrum("the radius of a disc", "(row - np.abs(middle))", "0 * row"),
+    _spectrum("half of the radius", "(row - np.abs(middle))", "(row - np.abs(middle)) / 2"),
+    _spectrum("how V stretches", "low / (float(stretch.max()) * INFLATE)", "low"),
+    _spectrum("rounding of a Gram matrix", "gamma(n + 4, UNIT) * share * (size.T", "0 * share * (size.T"),
+    _spectrum("what the top may be off", " + float(error.sum(1).max()))", ")"),
     Mutant(
         "an activation that is another function",
         f"{ROOM}/attention.py",

@@ -12,7 +12,7 @@ from headsmith.functions import Unresolved, parse, precision
 from headsmith.functions.several import at_point, on_grid, pure_series
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.chebyshev import angles, cosines, interpolant_bound
-from headsmith.proof.tensor import DEGREES, RADII, Axis, Interpolation, TensorHead, prove_tensor, spill
+from headsmith.proof.tensor import DEGREES, RADII, Axis, Interpolation, TensorHead, _variance, prove_tensor, spill
 
 SEEDS = st.integers(0, 10_000)
 UNIT = [(-1.0, 1.0), (-1.0, 1.0)]
@@ -215,3 +215,28 @@ def test_shapes_that_do_not_belong_together_are_never_proved():
     ):
         with pytest.raises(Unprovable):
             prove_tensor(head, targets, ["x", "y"][: len(box)], box, 1.0)
+
+
+def test_the_variance_between_the_places_where_it_is_worked_out():
+    """Two keys share their weight at 0 alone, where the slopes 0 and 1 vary by 1/4; the places are 1/4 away from it."""
+    two = Axis(np.array([0.0, 1.0]), np.zeros(2))
+    assert two.weights(np.array([-0.25, 0.25])).prod(1).max() < 0.247
+    assert 0.25 <= _variance(two, 0.0, 1.0) < 0.35
+
+
+def test_values_are_half_their_range_away_from_their_middle():
+    two = Axis(np.array([0.0, 1.0]), np.zeros(2))
+    proof = Interpolation(TensorHead((two,), np.array([[-1.0, 0.0], [1.0, 3.0]])), (parse("x"),) * 2, ("x",), 8, 1e-6)
+    assert proof.half_range == pytest.approx(1.5) and proof.half_range >= 1.5
+
+
+def test_the_balls_at_the_nodes_count():
+    """In few bits the values at the nodes are known to as many."""
+    head = TensorHead((Axis(np.array([0.0, 1.0]), np.zeros(2)),), np.array([[0.0], [1.0]]))
+    proof = Interpolation(head, (parse("sigmoid(x) + sin(1000*x)"),), ("x",), 8, 1e-6)
+    with precision(200, 12):
+        true, _ = proof.samples(((-1.0, 1.0),))
+    proof.tables.clear()
+    with precision(30, 12):
+        rough, slack = proof.samples(((-1.0, 1.0),))
+    assert 1e-9 < np.abs(rough - true).max() <= slack

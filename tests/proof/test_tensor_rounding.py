@@ -139,3 +139,10 @@ def _outer(parts):
     if not parts:
         return [()]
     return [(a, *rest) for a in parts[0] for rest in _outer(parts[1:])]
+
+
+def test_the_worst_output_counts():
+    head = one_axis([-1.0, 1.0], [0.0, 0.0], [-1e3, 1e3])
+    both = TensorHead(head.axes, np.concatenate([head.values, 1e-3 * head.values], -1))
+    edges = ((-1.0, 1.0),)
+    assert cell_rounding(both, edges, FORMATS["float64"]) >= cell_rounding(head, edges, FORMATS["float64"]) > 0

@@ -18,7 +18,8 @@ INFLATE = 1 + 1e-10  # pays for evaluating sums of non-negative terms in float64
 
 
 def least_eigenvalue(matrix: Floats, error: Floats) -> float:
-    """A proved lower bound of the least eigenvalue of every symmetric matrix within `error` of `matrix`, entrywise.
+    """A proved lower bound of the least eigenvalue of every symmetric matrix within `error` of `matrix`, entrywise;
+    where none above 0 is proved, a number that is not positive.
 
     >>> 0.999 < least_eigenvalue(np.diag([1.0, 2.0]), np.zeros((2, 2))) <= 1
     True
@@ -27,9 +28,10 @@ def least_eigenvalue(matrix: Floats, error: Floats) -> float:
     V = np.linalg.eigh(matrix)[1]
     size = np.abs(V)
     turned = V.T @ (matrix @ V)
-    slip = (gamma(2 * d + 2, UNIT) * (size.T @ (np.abs(matrix) @ size)) + size.T @ (error @ size)).sum(1) * INFLATE
+    rounded = gamma(3 * d + 6, UNIT) * (size.T @ (np.abs(matrix) @ size))  # 2 d + 2 in the products, d + 4 in a row
+    slip = (rounded + size.T @ (error @ size)).sum(1) * INFLATE
     middle, row = turned.diagonal(), np.abs(turned).sum(1)
-    low = float((middle - (row - np.abs(middle)) - slip - gamma(d + 4, UNIT) * row).min())
+    low = float((middle - (row - np.abs(middle)) - slip).min())
     stretch = np.abs(V.T @ V).sum(1) + gamma(d + 1, UNIT) * (size.T @ size).sum(1)
     return low / (float(stretch.max()) * INFLATE) if low > 0 else low
 
