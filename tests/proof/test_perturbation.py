@@ -302,7 +302,7 @@ def test_no_step_is_worse_than_the_worst(name, loss):
     sizes = [(3, 2), (2, 3), (1, 2)]
     law = Law(FORMATS["float32"], 4, T, Kinked.of(name, "float32"), (1, 2), 0.5 if loss == "huber" else INFINITE,
               loss == "squashed", (-2.0, 2.0), 0.1)  # fmt: skip
-    most = worst_step(sizes, False, law, 0.1, x=1.5, y=1.0, w=2.0)
+    most = float(worst_step(sizes, False, law, 0.1, x=1.5, y=1.0, w=2.0).bound)
     for _ in range(20):
         rows = [(torch.rand(*size, generator=g).double() - 0.5).sign() * 2.0 for size in sizes]
         p, reads, levels = (torch.rand(4, 2, generator=g).double() - 0.2).sign() * 1.5, [], []

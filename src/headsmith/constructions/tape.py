@@ -2,11 +2,13 @@
 
     sample i, query      x | y | one = 1 | absent = 1 - t | z, p, slope, delta of every unit
     unit k of layer j    w = the row v_jk, then its bias | g, its next move | unit = e_jk | ask = rate e_jk
+                         of an optimizer: m, v | own = 1 | lead, lift = rate / (1 - b1^t), 1 / (1 - b2^t); ask = e_jk
 
 The paper writes all weights into every token, D = O(N K^2) features. Here each unit of the trained network has a token
 of its own, which holds its row and a one-hot name: one head of ReLU attention then computes a whole layer, because unit
 k answers under its own name, and D = O(N K). What is 0 in a token is not listed: samples have no w, units no x.
-Everything but x, y, one, absent, w, unit and ask is scratch: it is 0 at the start and at the end of every step.
+m and v stay from step to step. Everything but these, x, y, one, absent, w, unit, and what a unit is told (ask, fade,
+lead, lift) is scratch: it is 0 at the start and at the end of every step.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ class Tape:
     biases: bool
     bent: tuple[int, ...]
     extra: tuple[tuple[str, int], ...] = ()
+    moments: tuple[str, ...] = ()
 
     @property
     def depth(self) -> int:
@@ -61,6 +64,11 @@ class Tape:
         return self.samples + 1 + self.units
 
     @property
+    def all_units(self) -> slice:
+        """The tokens of all units."""
+        return slice(self.samples + 1, self.tokens)
+
+    @property
     def data(self) -> slice:
         """The tokens of samples and query."""
         return slice(0, self.samples + 1)
@@ -74,6 +82,10 @@ class Tape:
         sizes |= {f"delta {j}": self.widths[j] for j in self.layers}
         sizes |= {"w": self.fan, "g": self.fan, **{f"unit {j}": self.widths[j] for j in self.layers}}
         sizes |= {**{f"ask {j}": self.widths[j] for j in self.layers}, **dict(self.extra)}
+        if self.moments:
+            sizes |= {**dict.fromkeys(self.moments, self.fan), "own": 1, "lead": 1}
+        if "m" in self.moments:
+            sizes |= {"lift": 1, "square": self.fan, "ahead": self.fan, "spread": self.fan}
         ends = [0]
         for size in sizes.values():
             ends.append(ends[-1] + size)
@@ -109,7 +121,7 @@ class Tape:
 
     def scratch(self) -> list[int]:
         """Features that a step leaves as 0, the moves g apart."""
-        used = ("z", "p", "slope", "delta", "odds")
+        used = ("z", "p", "slope", "delta", "odds", "square", "ahead", "spread")
         return [row for name in self.slices if name.split()[0] in used for row in self.rows(name)]
 
     @property
@@ -148,23 +160,32 @@ class Tape:
         stream[..., : self.samples, self.slices["y"]] = y
         stream[..., self.samples, self.slices["x"]] = query
         stream[..., self.data, self.slices["one"]] = 1.0
+        if self.moments:
+            stream[..., self.all_units, self.slices["own"]] = 1.0
         for j, matrix in zip(self.layers, self.split(w), strict=True):
             tokens = stream[..., self.owners(j), :]
             tokens[..., self.row(j)] = matrix
             tokens[..., self.slices[f"unit {j}"]] = torch.eye(self.widths[j]).to(stream)
         return stream
 
-    def instruct(self, stream: Tensor, rate: Tensor, present: Tensor) -> None:
-        """Writes what a step is told: the rate (batch...) and which samples count (batch..., n)."""
-        share = rate * (self.samples / present.sum(-1))
+    def instruct(
+        self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float] = (1.0, 1.0)
+    ) -> None:
+        """Writes what a step is told: the rate (batch...), which samples count (batch..., n), Adam's corrections."""
+        share = self.samples / present.sum(-1)
+        share = share if self.moments else rate * share
         stream[..., : self.samples, self.slices["absent"].start] = 1 - present
         stream[..., self.samples, self.slices["absent"].start] = 1.0
         for j in self.layers:
             names = torch.eye(self.widths[j]).to(stream)
             stream[..., self.owners(j), self.slices[f"ask {j}"]] = share[..., None, None] * names
         if "fade" in self.slices:
-            own = slice(self.samples + 1, self.tokens)
-            stream[..., own, self.slices["fade"]] = rate[..., None, None] * torch.eye(self.units).to(stream)
+            stream[..., self.all_units, self.slices["fade"]] = rate[..., None, None] * torch.eye(self.units).to(stream)
+        for name, told in zip(
+            ("lead", "lift"), (rate * corrections[0], stream.new_tensor(corrections[1])), strict=True
+        ):
+            if name in self.slices:
+                stream[..., self.all_units, self.slices[name].start] = told[..., None].to(stream)
 
     def names(self) -> list[str]:
         """sample 0, ..., query, layer 1 / unit 0, ..."""

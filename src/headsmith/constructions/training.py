@@ -5,6 +5,7 @@ Optimizers, Thm 1 and 5, in a compact form).
     loss         in block N                          delta(N) = loss'(f - y), 0 for who is absent
     backward j   q(j) = V_{j+1}' delta(j+1)          delta(j) = r' q,  by the gate of c(j)                  j = N-1 .. 1
     update       g = -rate (1/n) sum_i delta p'      w <- box(w + g),  scratch <- 0
+                 of an optimizer: g = (1/n) sum_i delta p', and what `optimizing` makes of it
 
 Every product is one of two tokens: of a sample and a unit (`tape`). relu(t) - relu(-t) = t takes two heads; unit k
 answers under its one-hot name, and T in the values undoes the 1/T of the attention. The paper needs element-wise
@@ -18,6 +19,7 @@ What is proved. In exact arithmetic a step is w <- box(w - rate gradient): no su
 those on the two sides of its kink, and so has one whose z rounding cannot tell from the kink: a step takes subgradients
 there. `proof.perturbation` counts such units; where it counts none, the gradient is the gradient. Rounding perturbs it
 by e, and |e|_2 is bounded from the very tokens of the step. A step with a larger bound than was promised is refused.
+Adam's reciprocal root is a table: its error times |m^| is the approximation part of the bound, also of each step.
 """
 
 from __future__ import annotations
@@ -30,11 +32,15 @@ import torch
 
 from headsmith.constructions.design import Design
 from headsmith.constructions.hidden import Hidden, Terms, heads, mlp, scaled
+from headsmith.constructions.optimizing import optimizing, prove_root
+from headsmith.constructions.rule import copied_head
 from headsmith.constructions.tape import Tape
 from headsmith.functions.kinks import Kinked
 from headsmith.network import Attention, Layer, Map, Network, Select
 from headsmith.proof.certificate import Bound
+from headsmith.proof.composition import Error
 from headsmith.proof.perturbation import LOCK
+from headsmith.proof.statement import Head
 
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
@@ -50,44 +56,65 @@ class CompactTraining(Design):
     name, serves = "compact training", "training"
     steps: int
     units: tuple[int, ...]
+    extra: tuple[int, int] = (0, 0)  # attention layers and heads of a step that the optimizer needs
+    root: Head | None = None  # Adam's table
 
     @property
     def keys(self) -> int:
-        return sum(self.units)
+        return sum(self.units) + (self.root.keys if self.root is not None else 0)
 
     @property
     def heads(self) -> int:
-        return 2 * (3 * len(self.units) - 1)
+        return 2 * (3 * len(self.units) - 1) + self.extra[1]
 
     @property
     def layers(self) -> int:
-        return 2 * len(self.units) * self.steps + len(self.units)
+        return (2 * len(self.units) + self.extra[0]) * self.steps + len(self.units)
 
     def method(self, target: Any) -> str:
-        return f"compact, {2 * len(self.units)} blocks a step and {len(self.units)} to read out"
+        blocks = 2 * len(self.units) + self.extra[0]
+        table = f", a table of {self.root.keys} keys" if self.root is not None else ""
+        return f"compact, {blocks} blocks a step and {len(self.units)} to read out{table}"
 
     def network(self, target: Any, dtype: str) -> Network:
-        return block(target, dtype)
+        return block(target, dtype, self.root)
+
+    def table(self, target: Any, request: Request) -> Error | None:
+        """What is proved of Adam's table on the range of v^."""
+        if self.root is None:
+            return None
+        return prove_root(self.root, target.optimized, request.domain["v"][1], request.dtype)
 
     def prove(self, target: Any, request: Request) -> Bound:
-        """What rounding can do anywhere in the domain, or what is enforced at every step if that is less."""
-        return Bound(0.0, min(target.worst(request), ENFORCED * request.eps))
+        """What a step can be off by anywhere in the domain, or what is enforced at every step if that is less."""
+        approximation, rounding = target.worst(request, self.table(target, request))
+        if self.root is None:
+            return Bound(0.0, min(rounding, ENFORCED * request.eps))
+        half = ENFORCED * request.eps / 2
+        return Bound(min(approximation, half), min(rounding, half))
+
+    @classmethod
+    def of(cls, target: Any, root: Head | None) -> CompactTraining:
+        """The sizes are those of the target."""
+        fan = target.tape.fan
+        extra = {"gd": (0, 0), "momentum": (1, 1), "adam": (3, 2 * fan + 2)}[target.optimized.name]
+        return cls(target.steps, target.widths[1:], extra, root)
 
     @classmethod
     def stored(cls, target: Any, network: Network, request: Request, record: dict[str, Any]) -> CompactTraining:
-        return cls(target.steps, target.widths[1:])
+        return cls.of(target, copied_head(network.layers["root"]) if "root" in network.layers else None)
 
 
-def block(target: Any, dtype: str) -> Network:
+def block(target: Any, dtype: str, root: Head | None = None) -> Network:
     """The layers of one step, which all steps share, with a name for each variable."""
     tape: Tape = target.tape
-    layers = dict(_layers(target, tape, dtype))
+    layers = dict(_layers(target, tape, dtype, root))
     names = {name: place for j in tape.layers for name, place in _variables(tape, j)}
     features = [*tape.features()]
     return Network(layers, tokens=tape.names(), features=features, variables=names, loops=target.steps)
 
 
-def _layers(target: Any, tape: Tape, dtype: str) -> Iterator[tuple[str, Layer]]:
+def _layers(target: Any, tape: Tape, dtype: str, root: Head | None) -> Iterator[tuple[str, Layer]]:
     kinked, kind, last = Kinked.of(target.activation, dtype), getattr(torch, dtype), tape.depth
     for j in tape.layers:
         yield f"forward{j}", forward(tape, j, kind)
@@ -102,9 +129,11 @@ def _layers(target: Any, tape: Tape, dtype: str) -> Iterator[tuple[str, Layer]]:
             yield f"backward{j}", backward(tape, j, kind)
         if j in tape.bent:
             yield f"gate{j}", mlp(gates(tape, j, kinked), tape.width, kind)
-    if target.decay:
+    if target.decay and not tape.moments:
         yield "shrink", shrink(tape, target.decay, kind)
     yield "descend", update(tape, kind)
+    if tape.moments:
+        yield from optimizing(tape, target.optimized, target.decay, root, kind)
     yield "clean", mlp(cleaning(tape, target.project), tape.width, kind)
 
 
@@ -118,8 +147,20 @@ def _variables(tape: Tape, j: int) -> Iterator[tuple[str, tuple[str, slice, slic
     if bent:
         yield at + "slope", (written, data, tape.slices[f"slope {j}"])
     yield at + "delta", (written, samples, tape.slices[f"delta {j}"])
-    yield at + "update", ("descend", units, slice(tape.row(j, "g")[0], tape.row(j, "g")[-1] + 1))
-    yield at + "weights", ("clean", units, slice(tape.row(j)[0], tape.row(j)[-1] + 1))
+    for name in tape.moments:
+        words = {"m": "first moment", "v": "second moment" if "m" in tape.moments else "velocity"}
+        yield at + words[name], ("carry", units, _span(tape.row(j, name)))
+    yield at + "update", (last_move(tape), units, _span(tape.row(j, "g")))
+    yield at + "weights", ("clean", units, _span(tape.row(j)))
+
+
+def _span(rows: Sequence[int]) -> slice:
+    return slice(rows[0], rows[-1] + 1)
+
+
+def last_move(tape: Tape) -> str:
+    """The layer behind which g is the move of w."""
+    return "root" if "m" in tape.moments else "pace" if tape.moments else "descend"
 
 
 # attention: products of a sample and a unit
@@ -141,8 +182,11 @@ def backward(tape: Tape, j: int, dtype: torch.dtype) -> Attention:
 
 
 def update(tape: Tape, dtype: torch.dtype) -> Attention:
-    """g = -rate (1/n) sum_i delta_i[k] p_i(j-1): unit k asks with rate e_k, samples have delta as key and answer p."""
-    most, share = max(tape.widths[1:]), tape.tokens / tape.samples
+    """g = -rate (1/n) sum_i delta_i[k] p_i(j-1): unit k asks with rate e_k, samples have delta as key and answer p.
+
+    Of an optimizer: the gradient itself, for which units ask with e_k.
+    """
+    most, share = max(tape.widths[1:]), tape.tokens / tape.samples * (-1 if tape.moments else 1)
     pairs = [(j, sign) for j in tape.layers for sign in SIGNS]
     query = Select([_filled(tape.rows(f"ask {j}"), most) for j, _ in pairs], tape.width)
     key = heads([scaled(tape.rows(f"delta {j}"), sign) for j, sign in pairs], tape.width, dtype)

@@ -14,7 +14,8 @@ exact| of the letter beside it; k roundings of a term cost gamma(k) of it):
 
 n + 9: the rate three times (cast, n over how many count, their product), rate delta, 1/T, T/n twice (quotient, cast), a
 product with p, the sum with its products, and two heads; weight decay is one head more, and has eight roundings of its
-own. Slopes are right where z and its rounding are on one side of the kink, and outside of the gap; others are counted.
+own. Where an optimizer follows (`proof.moments`) the rate comes later: n + 7, and decay is a coefficient, a product and
+a sum. Slopes are right where z and its rounding are on one side of the kink, and outside the gap; others are counted.
 """
 
 from __future__ import annotations
@@ -22,15 +23,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from headsmith.functions.kinks import Kinked
+from headsmith.proof.moments import Kept, RootTable, largest_kept, largest_move, spent
 from headsmith.proof.rounding import INFLATE, Format, gamma
+from headsmith.reference.optimizers import Optimizer
 
 LOCK = 2.0**40  # beats every q and every residual in a gate, and LOCK c is finite in float32
 CLIPPED = 4  # roundings of w + g, of the end of the box, of their distance and of two sums, each of w, g or the end
+GRADIENT_DESCENT, NO_TABLE = Optimizer(), RootTable()
 SQUASHED = 8  # units of roundoff that a sigmoid of two keys may be off by: exp within 4, a sum, a division, a product
 
 
@@ -52,6 +57,8 @@ class Law:
     box: tuple[float, float] | None
     decay: float = 0.0
     worst: bool = False
+    optimizer: Optimizer = GRADIENT_DESCENT
+    table: RootTable = NO_TABLE
 
 
 @dataclass(frozen=True)
@@ -68,13 +75,19 @@ class Pass:
     rate: Tensor
     moves: Sequence[Tensor]
     after: Sequence[Tensor]
+    kept: Sequence[Kept] = ()  # of an optimizer
 
 
 @dataclass(frozen=True)
 class Perturbation:
-    """|e|_2 <= bound, up to `kinks` units whose slope is one of those beside a kink; `largest` must stay below LOCK."""
+    """|e|_2 <= bound, up to `kinks` units whose slope is one of those beside a kink; `largest` must stay below LOCK.
+
+    Of an optimizer |w' - formula|_2 <= rate bound, and |m' - formula|_2 and |v' - formula|_2 <= bound; `approximation`
+    is the part of it that is there in exact arithmetic.
+    """
 
     bound: Tensor
+    approximation: Tensor
     kinks: Tensor
     largest: Tensor
 
@@ -83,17 +96,31 @@ def perturbation(step: Pass, law: Law) -> Perturbation:
     """The bound of each step of a batch."""
     read, e_f, e_z = _forward(step, law)
     deltas, kinks, largest = _backward(step, law, e_f, e_z)
-    u, n, most = law.fmt.unit, law.samples, step.present.sum(-1)
-    total = torch.zeros(())
-    adds = n + 9 + (law.decay > 0)
-    parts = zip(step.rows, step.reads, read, step.deltas, deltas, step.moves, step.after, strict=True)
-    for rows, p, e_p, delta, e_delta, move, after in parts:
-        carried = e_delta.mT @ (p.abs() + e_p) + delta.abs().mT @ e_p
-        size = delta.abs().mT @ p.abs()
-        error = (carried + gamma(adds, u) * size) / most[..., None, None] + gamma(8, u) * law.decay * rows.abs()
-        error = error + _written(rows, move, after, law) / step.rate[..., None, None] + _tiny(law, adds)
-        total = total + error.square().sum((-1, -2))
-    return Perturbation(total.sqrt() * (INFLATE + 200 * u), kinks, largest)
+    total: dict[str, Any] = dict.fromkeys(("w", "table", *law.optimizer.moments), torch.zeros(()))
+    for j, (move, after) in enumerate(zip(step.moves, step.after, strict=True)):
+        error, found = _gradient(step, law, j, read[j], deltas[j]), {}
+        if law.optimizer.moments:
+            pushed = spent(error, step.kept[j], law.optimizer, law.table, law.fmt, law.worst)
+            error, found = pushed.move, {"table": pushed.table, **pushed.moments}
+        written = _written(step.rows[j], move, after, law) + law.fmt.tiny
+        found["w"] = error + written / step.rate[..., None, None]
+        total |= {name: total[name] + part.square().sum((-1, -2)) for name, part in found.items()}
+    grown = INFLATE + 200 * law.fmt.unit
+    norms = {name: part.sqrt() * grown for name, part in total.items()}
+    approximation = norms.pop("table") + torch.zeros_like(norms["w"])
+    return Perturbation(torch.stack([*norms.values()]).amax(0), approximation, kinks, largest)
+
+
+def _gradient(step: Pass, law: Law, j: int, e_p: Tensor, e_delta: Tensor) -> Tensor:
+    """E of the gradient of one layer, its decay included."""
+    u, p, delta, rows = law.fmt.unit, step.reads[j], step.deltas[j], step.rows[j]
+    carried = e_delta.mT @ (p.abs() + e_p) + delta.abs().mT @ e_p
+    size = delta.abs().mT @ p.abs()
+    adds = law.samples + (7 if law.optimizer.moments else 9 + (law.decay > 0))
+    error = (carried + gamma(adds, u) * size) / step.present.sum(-1)[..., None, None] + _tiny(law, adds)
+    if not law.optimizer.moments:
+        return error + gamma(8, u) * law.decay * rows.abs()
+    return error + (gamma(2, u) * law.decay * rows.abs() + u * step.kept[j].g.abs()) * (law.decay > 0)
 
 
 def _written(before: Tensor, move: Tensor, after: Tensor, law: Law) -> Tensor:
@@ -187,8 +214,16 @@ def _gated(q: Tensor, error: Tensor, room: Tensor, law: Law) -> Tensor:
 
 
 def worst_step(
-    sizes: Sequence[tuple[int, int]], biases: bool, law: Law, rate: float, *, x: float, y: float, w: float
-) -> float:
+    sizes: Sequence[tuple[int, int]],
+    biases: bool,
+    law: Law,
+    rate: float,
+    *,
+    x: float,
+    y: float,
+    w: float,
+    v: float = 0.0,
+) -> Perturbation:
     """The bound of a step in which every number is as large as the domain allows: no step has a larger one.
 
     Every E grows with the sizes of the numbers it is made of, and a mean over samples that are alike is any of them.
@@ -205,8 +240,10 @@ def worst_step(
     for V, z in zip(rows[:0:-1], levels[-2::-1], strict=True):
         deltas.append(grow * deltas[-1] @ V[:, : z.shape[-1]])
     deltas = deltas[::-1]
-    moves = [grow * rate * (d.mT @ p + law.decay * V) for d, p, V in zip(deltas, reads, rows, strict=True)]
+    slopes = [grow * (d.mT @ p + law.decay * V) for d, p, V in zip(deltas, reads, rows, strict=True)]
+    kept = [largest_kept(g, law.optimizer, v, law.fmt) for g in slopes]
+    moves = [rate * largest_move(g, law.optimizer, law.table, law.fmt) for g in slopes]
     after = [V + move for V, move in zip(rows, moves, strict=True)]
     told, answers = torch.tensor(rate).double(), -y * torch.ones_like(p)
-    step = Pass(rows, reads, levels, p, answers, deltas, one[0], told, moves, after)
-    return float(perturbation(step, replace(law, worst=True)).bound)
+    step = Pass(rows, reads, levels, p, answers, deltas, one[0], told, moves, after, kept)
+    return perturbation(step, replace(law, worst=True))

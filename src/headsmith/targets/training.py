@@ -6,9 +6,12 @@
             huber(d)    (1/n) sum of h(f(x_i) - y_i), h(r) = r^2/2 up to |r| = d and linear beyond
             logistic    (1/n) sum log(1 + exp(f)) - y f,  y in {0, 1}
 
+or the same with momentum, or Adam, whose moments the tokens carry (`reference.optimizers`).
+
 Each step is run by the same block. What is promised is the paper's per-step claim: every step is exact gradient descent
 on a gradient that is perturbed by e, |e|_2 <= eps over all weights together. (The distance after L steps can grow like
-(1 + rate L_f)^L, so no useful bound of it exists; the perturbation of each step has one.)
+(1 + rate L_f)^L, so no useful bound of it exists; the perturbation of each step has one.) Of an optimizer every step
+is within rate eps of its formula on the exact gradient and the moments that the tokens hold.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,15 +32,28 @@ from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target, uniform
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.tape import Tape
-from headsmith.constructions.training import CompactTraining
+from headsmith.constructions.training import ENFORCED, CompactTraining, last_move
 from headsmith.functions.kinks import Kinked
 from headsmith.network import Network
+from headsmith.proof.composition import Error
 from headsmith.proof.domain import Domain, Finite, exactly, read_interval
+from headsmith.proof.moments import RootTable
 from headsmith.proof.perturbation import Law, worst_step
 from headsmith.proof.rounding import FORMATS
-from headsmith.reference.backpropagation import CURVES, Backpropagation
+from headsmith.reference.backpropagation import Backpropagation
+from headsmith.reference.optimizers import Optimizer
 from headsmith.refusal import Refusal
-from headsmith.targets.reading import check_sizes, read_ends
+from headsmith.targets.reading import check_sizes
+from headsmith.targets.training_claims import claims, held, stepped, title
+from headsmith.targets.training_fields import (
+    DEFAULTS,
+    read_activation,
+    read_box,
+    read_number,
+    read_optimizer,
+    read_spread,
+)  # fmt: skip
+from headsmith.targets.training_root import near_enough, root_table
 
 ROOM = {"x": 4.0, "y": 4.0, "w": 8.0}
 OUTPUTS = ("identity", "activation")
@@ -46,6 +62,10 @@ STILL = (
     "is 0 and no step moves any; give init= a seed, or matrices that are not 0"
 )
 Plan = tuple[Tensor, Tensor]  # rates (batch..., steps) and masks (batch..., steps, n)
+Held = tuple[arb_mat, ...]  # a matrix and its moments
+Snapshots = tuple[Tensor, Tensor, Tensor]
+SPREAD = 4.0  # the largest v^
+SPREAD_SAID = "; v of the set: v* / (1 - b2^t) of each step, checked at run time"
 
 
 @dataclass(frozen=True)
@@ -57,12 +77,16 @@ class Training(Target):
     output      "identity", or "activation": also on the last layer, as the paper has it
     project     a box for all weights after each step: a number B for [-B, B], or two ends around 0
     decay       weight decay: decay * w is added to the gradient
+    optimizer   "gd", "momentum" (beta: 0.9; as torch.optim.SGD has it) or "adam" (betas: (0.9, 0.999), root: 1e-4; the
+                step is m^ / sqrt(v^ + root), for v^ up to domain={"v": 4})
 
     >>> t = Training(widths=[2, 3, 1], steps=5, rate=0.1, samples=4)
     >>> net = hs.compile(t, eps=1e-9)
     >>> r = net(hs.prompt.training(torch.rand(4, 2).double(), torch.rand(4, 1).double(), [0.5, 0.5], init=1))
     >>> [tuple(w.shape) for w in r.weights], r.certificate.bound <= 1e-9
     ([(3, 2), (1, 3)], True)
+    >>> print(Training(widths=[2, 3, 1], steps=5, rate=0.1, samples=4, optimizer="momentum", beta=0.5))
+    5 steps of gradient descent with momentum 0.5 on a 2-3-1 relu network, squared loss, 4 samples
     """
 
     kind = "training"
@@ -76,6 +100,10 @@ class Training(Target):
     biases: bool = False
     project: Any = None
     decay: float = 0.0
+    optimizer: str = "gd"
+    beta: float | None = None
+    betas: Any = None
+    root: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.widths, list | tuple) or len(self.widths) < 2:
@@ -83,22 +111,35 @@ class Training(Target):
         check_sizes(**{f"widths[{k}]": size for k, size in enumerate(self.widths)})
         check_sizes(steps=self.steps, samples=self.samples)
         object.__setattr__(self, "widths", tuple(self.widths))
-        object.__setattr__(self, "activation", _activation(self.activation))
+        object.__setattr__(self, "activation", read_activation(self.activation))
         if self.output not in OUTPUTS:
             raise Refusal(f"the output of the network is {' or '.join(OUTPUTS)}, not {self.output!r}")
         if not isinstance(self.biases, bool):
             raise Refusal(f"biases are True or False, not {self.biases!r}")
         _ = self.bend
         for name, least in (("rate", math.ulp(0.0)), ("decay", 0.0)):
-            object.__setattr__(self, name, _number(getattr(self, name), name, least))
-        object.__setattr__(self, "project", _box(self.project))
+            object.__setattr__(self, name, read_number(getattr(self, name), name, least))
+        object.__setattr__(self, "project", read_box(self.project))
+        read = read_optimizer(self.optimizer, beta=self.beta, betas=self.betas, root=self.root)
+        for name in DEFAULTS[read.name]:
+            object.__setattr__(self, name, getattr(read, name))
 
     def __str__(self) -> str:
         network = f"{'-'.join(map(str, self.widths))} {self.activation} network"
         steps, samples = many(self.steps, "step"), many(self.samples, "sample")
-        return f"{steps} of gradient descent on a {network}, {self.loss} loss, {samples}"
+        return f"{steps} of {title(self.optimized)} on a {network}, {self.loss} loss, {samples}"
 
     # what it is
+
+    @cached_property
+    def optimized(self) -> Optimizer:
+        """Who makes a step of a gradient."""
+        return Optimizer(self.optimizer, self.beta or 0.0, self.betas or (0.0, 0.0), self.root or 0.0)
+
+    @property
+    def ranges(self) -> dict[str, float]:
+        """The sizes of the domain unless it is named: of Adam also the largest v^."""
+        return ROOM | ({"v": SPREAD} if self.optimizer == "adam" else {})
 
     @cached_property
     def tape(self) -> Tape:
@@ -106,8 +147,9 @@ class Training(Target):
         last = len(self.widths) - 1
         bent = tuple(range(1, last + (self.output == "activation"))) if self.activation != "identity" else ()
         units = sum(self.widths[1:])
-        extra = (("odds", self.widths[-1]),) * self.squashed + (("fade", units),) * (self.decay > 0)
-        return Tape(tuple(self.widths), self.samples, self.biases, bent, extra)
+        moments = self.optimized.moments
+        extra = (("odds", self.widths[-1]),) * self.squashed + (("fade", units),) * (self.decay > 0 and not moments)
+        return Tape(tuple(self.widths), self.samples, self.biases, bent, extra, moments)
 
     @property
     def squashed(self) -> bool:
@@ -120,7 +162,7 @@ class Training(Target):
         found = re.fullmatch(r"huber(?:\(([^()]+)\))?", self.loss) if isinstance(self.loss, str) else None
         if found is None and self.loss not in ("squared", "logistic"):
             raise Refusal(f"no loss is called {self.loss!r}; there are squared, huber(delta) and logistic")
-        return math.inf if found is None else _number(found[1] or "1", "delta of the Huber loss", math.ulp(0.0))
+        return math.inf if found is None else read_number(found[1] or "1", "delta of the Huber loss", math.ulp(0.0))
 
     @property
     def slopes(self) -> tuple[tuple[float, float], ...]:
@@ -140,9 +182,7 @@ class Training(Target):
         }
 
     def claim(self) -> str:
-        fade = f"(gradient + {exactly(self.decay)} w)" if self.decay else "gradient"
-        box = "" if self.project is None else "Proj_[" + ", ".join(map(exactly, self.project)) + "]"
-        return f"{box}(w - rate {fade})"
+        return stepped(self)["w"]
 
     def statement(self, request: Request) -> str:
         gap = Kinked.of(self.activation, request.dtype).gap
@@ -151,24 +191,26 @@ class Training(Target):
             "rounding cannot tell it from one"
         )
         return (
-            f"|w' - {self.claim()}|_2 <= rate bound for every {request.dtype} {request.domain} and query in the set of "
-            f"x, in each of the {self.steps} steps w -> w' that the network answers, w being the start and each of its "
-            f"iterates; gradient: of the {self.loss} loss on {many(self.samples, 'sample')} (or those that a mask "
+            f"{claims(self)} for every {request.dtype} {request.domain} and query in the set of "
+            f"x, in each of the {self.steps} steps w -> w' that the network answers, {held(self)}"
+            f"; gradient: of the {self.loss} loss on {many(self.samples, 'sample')} (or those that a mask "
             f"leaves) of a {'-'.join(map(str, self.widths))} {self.activation} network with {self.output} output"
             f"{' and biases' * self.biases}{near * bool(self.tape.bent)}; rate: {exactly(self.rate)}, or that of the "
-            "prompt; a step whose own error bound, worked out from its tokens, is larger than the bound is refused"
+            f"prompt{SPREAD_SAID * (self.optimizer == 'adam')}; a step whose own error bound, worked out from its "
+            "tokens, is larger than the bound is refused"
         )
 
     def domain(self, given: Any, dtype: str) -> Domain:
-        """|x|, |y| <= 4 and |w| <= 8; a number is for all three, a mapping changes some of them."""
+        """|x|, |y| <= 4, |w| <= 8, v^ <= 4; a number is for the first three, a mapping changes some of them."""
         asked = dict(given) if isinstance(given, Mapping) else {} if given is None else dict.fromkeys(ROOM, given)
-        if unknown := set(asked) - set(ROOM):
-            raise Refusal(f"the domain of {self} names {min(map(str, unknown))!r}; it has x, y and w")
+        if unknown := set(asked) - set(self.ranges):
+            raise Refusal(f"the domain of {self} names {min(map(str, unknown))!r}; it has {', '.join(self.ranges)}")
         pairs = {name: asked.get(name, size) for name, size in ROOM.items()}
+        spread = {name: read_spread(asked.get(name, SPREAD), dtype) for name in self.ranges if name == "v"}
         ends = {name: (-p, p) if isinstance(p, int | float) else p for name, p in pairs.items()}
         sets: dict[str, Any] = {name: read_interval(pair, dtype) for name, pair in ends.items() if name in ("x", "w")}
         y = Finite((0.0, 1.0)) if self.squashed else read_interval(ends["y"], dtype)
-        return Domain({"x": sets["x"], "y": y, "w": sets["w"]})
+        return Domain({"x": sets["x"], "y": y, "w": sets["w"], **spread})
 
     def arrange(self, *inputs: Any) -> Sequence[Any]:
         """Labels of one output may come without their last axis."""
@@ -225,40 +267,61 @@ class Training(Target):
 
         return Backpropagation(self.activation, self.tape.bent, self.biases, slope)
 
-    def moved(self, rows: Sequence[arb_mat], data: Sequence[Any], rate: float, present: Sequence[float]) -> list[Any]:
-        """w' of one step from w, in balls; data are x and y."""
-        found = []
+    def moved(
+        self, held: Sequence[Held], data: Sequence[Any], rate: float, present: Sequence[float], t: int = 1
+    ) -> list[Held]:
+        """(w', its moments) of step t from w and its moments, in balls, layer by layer; data are x and y."""
         x, y = map(arb_mat, data)
-        for V, gradient in zip(rows, self.gradient().gradient(rows, x, y, present), strict=True):
-            step = V - (gradient + V * arb(self.decay)) * arb(rate)
-            found.append(step if self.project is None else _boxed(step, *self.project))
-        return found
+        gradients = self.gradient().gradient([V for V, *_ in held], x, y, present)
+        return [self._step(part, gradient, arb(rate), t) for part, gradient in zip(held, gradients, strict=True)]
+
+    def _step(self, held: Held, gradient: arb_mat, rate: arb, t: int) -> Held:
+        """One layer, entry by entry."""
+        rows, columns = held[0].nrows(), held[0].ncols()
+        entries = zip(gradient.entries(), *(part.entries() for part in held), strict=True)
+        found = []
+        for g, w, *kept in entries:
+            w_new, moments = self.optimized.moved(w, g + w * arb(self.decay), kept, rate, t)
+            boxed = w_new if self.project is None else w_new.max(arb(self.project[0])).min(arb(self.project[1]))
+            found.append((boxed, *moments))
+        return tuple(arb_mat(rows, columns, [*part]) for part in zip(*found, strict=True))
 
     def exact(self, x: Any, y: Any, query: Any, w: Any, rates: Any = None, masks: Any = None) -> list[Any]:
         """The last w and f(query), in balls."""
         rates = rates or [self.rate] * self.steps
         masks = masks or [[1.0] * self.samples] * self.steps
         rows = [arb_mat(part.tolist()) for part in self.tape.split(torch.tensor(w, dtype=torch.float64))]
-        for rate, present in zip(rates, masks, strict=True):
-            rows = self.moved(rows, (x, y), rate, present)
+        held = [(V, *[V * 0] * len(self.optimized.moments)) for V in rows]
+        for t, (rate, present) in enumerate(zip(rates, masks, strict=True), 1):
+            held = self.moved(held, (x, y), rate, present, t)
+        rows = [V for V, *_ in held]
         answer = self.gradient().outputs(rows, arb_mat([query]))[2]
         return [v for V in (*rows, answer) for row in V.tolist() for v in row]
 
     # how it is built and run
 
     def designs(self, request: Request) -> Iterator[Design]:
-        yield CompactTraining(self.steps, self.tape.widths[1:])
+        root = None
+        if self.optimizer == "adam":
+            size = request.domain["v"][1]
+            near = near_enough(ENFORCED * request.eps / 2, self.tape.parameters, size)
+            root = root_table(self.optimized, size, near, request.dtype)
+        yield CompactTraining.of(self, root)
 
-    def law(self, dtype: str) -> Law:
+    def law(self, dtype: str, table: Error | None = None) -> Law:
         """What the error bound of a step has to know."""
         tape, kinked = self.tape, Kinked.of(self.activation, dtype)
         sizes = tape.samples, tape.tokens, kinked, tape.bent
-        return Law(FORMATS[dtype], *sizes, self.bend, self.squashed, self.project, self.decay)
+        law = Law(FORMATS[dtype], *sizes, self.bend, self.squashed, self.project, self.decay)
+        proved = RootTable() if table is None else RootTable(table.approximation, table.rounding)
+        return replace(law, optimizer=self.optimized, table=proved)
 
-    def worst(self, request: Request) -> float:
-        """The bound of the worst step anywhere in the domain."""
-        sizes = {name: request.domain.size(name) for name in ROOM}
-        return worst_step(self.tape.sizes, self.biases, self.law(request.dtype), self.rate, **sizes)
+    def worst(self, request: Request, table: Error | None = None) -> tuple[float, float]:
+        """(approximation, rounding) of the worst step anywhere in the domain."""
+        sizes = {name: request.domain.size(name) for name in self.ranges}
+        law = self.law(request.dtype, table)
+        found = worst_step(self.tape.sizes, self.biases, law, self.rate, **sizes)
+        return float(found.approximation), float(found.bound - found.approximation)
 
     def plan(self, x: Tensor, rates: Tensor | None = None, masks: Tensor | None = None) -> Plan:
         """The rate of each step, and which samples count in it."""
@@ -270,7 +333,7 @@ class Training(Target):
         x, y, query, w, *plan = inputs
         stream = self.tape.start(x, y, query, w)
         rates, masks = self.plan(x, *plan)
-        self.tape.instruct(stream, rates[..., 0], masks[..., 0, :])
+        self.tape.instruct(stream, rates[..., 0], masks[..., 0, :], self.optimized.corrections(1))
         return stream
 
     def decode(self, tokens: Tensor) -> Tensor:
@@ -283,7 +346,7 @@ class Training(Target):
         return tokens[..., tape.data, tape.slices[tape.activation(tape.depth)]]
 
     def run(self, network: Network, tokens: Tensor, domain: Domain) -> Tensor:
-        *_, (_, last) = self.passes(network, tokens, domain)
+        *_, (_, _, last) = self.passes(network, tokens, domain)
         return self.read_out(network, last)
 
     def schedule(self, x: Tensor, y: Tensor, query: Tensor, w: Tensor, *plan: Any) -> Plan | None:
@@ -292,10 +355,11 @@ class Training(Target):
 
     def told(self, tokens: Tensor, plan: Plan | None, t: int) -> Tensor:
         """The tokens, told what is different in this step."""
-        if plan is None or t == 0:
+        if t == 0 or (plan is None and self.optimizer != "adam"):
             return tokens
+        rates, masks = self.plan(tokens) if plan is None else plan
         tokens = tokens.clone()
-        self.tape.instruct(tokens, plan[0][..., t], plan[1][..., t, :])
+        self.tape.instruct(tokens, rates[..., t], masks[..., t, :], self.optimized.corrections(t + 1))
         return tokens
 
     def value(self, f: Tensor, y: Tensor) -> Tensor:
@@ -308,25 +372,29 @@ class Training(Target):
             each = cut * (r.abs() - cut / 2)
         return each.sum(-1).mean(-1)
 
-    def passes(
-        self, network: Network, tokens: Tensor, domain: Domain, plan: Plan | None = None
-    ) -> Iterator[tuple[Tensor, Tensor]]:
-        """(the stream when the moves are known, the stream behind the step) of each step; every w is checked."""
-        told = list(network.layers).index("descend")
+    def passes(self, network: Network, tokens: Tensor, domain: Domain, plan: Plan | None = None) -> Iterator[Snapshots]:
+        """The stream when the gradient is known, when the moves are, and behind the step; w and v^ are checked."""
+        names = list(network.layers)
+        wanted = ["fade" if "fade" in names else "descend", last_move(self.tape), names[-1]]
         for t in range(self.steps):
             self._inside(domain, tokens, t)
-            for i, state in enumerate(network.states(self.told(tokens, plan, t))):
-                if i == told:
-                    full = state
-            tokens = state
-            yield full, tokens
+            states = zip(names, network.states(self.told(tokens, plan, t)), strict=True)
+            seen = {name: state for name, state in states if name in wanted}
+            known, moving, tokens = (seen[name] for name in wanted)
+            if "spread" in self.tape.slices:
+                self._checked(domain, "v", moving[..., self.tape.slices["spread"]], f"in step {t + 1}")
+            yield known, moving, tokens
         self._inside(domain, tokens, self.steps)
 
     def _inside(self, domain: Domain, tokens: Tensor, t: int) -> None:
+        self._checked(domain, "w", tokens[..., self.tape.all_units, self.tape.slices["w"]], f"after step {t}")
+
+    def _checked(self, domain: Domain, name: str, values: Tensor, when: str) -> None:
         try:
-            domain.check("w", tokens[..., self.tape.samples + 1 :, self.tape.slices["w"]])
+            domain.check(name, values)
         except Refusal as refusal:
-            raise Refusal(f"after step {t}, {refusal}, or take a smaller rate") from None
+            other = ", or take a smaller rate" if name == "w" else ""
+            raise Refusal(f"{when}, {refusal}{other}") from None
 
     def read_out(self, network: Network, tokens: Tensor) -> Tensor:
         """The forward half of one more block: f(query) with the last w."""
@@ -350,36 +418,3 @@ def _smaller(values: Tensor, domain: Domain, name: str) -> Tensor:
         return values
     centre = torch.tensor(0.0).clamp(*domain[name])
     return centre + (values - centre) * min(1.0, 1 / domain.size(name))
-
-
-def _boxed(values: arb_mat, low: float, high: float) -> arb_mat:
-    return arb_mat([[v.max(arb(low)).min(arb(high)) for v in row] for row in values.tolist()])
-
-
-def _activation(given: Any) -> str:
-    """The name that it has here, however it is spelled: hard_tanh, Hardtanh, LeakyReLU."""
-    known = {name.replace(" ", ""): name for name in CURVES} | {"leakyrelu": "leaky"}
-    found = known.get(str(given).lower().translate(str.maketrans("", "", " _-")))
-    if found is None:
-        raise Refusal(f"no activation is called {given!r}; there are {', '.join(CURVES)}")
-    return found
-
-
-def _number(given: Any, name: str, least: float) -> float:
-    try:
-        value = math.nan if isinstance(given, bool) else float(given)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not least <= value < 1e6:
-        kind = "positive" if least else "not negative"
-        raise Refusal(f"the {name} must be a number below 1e6 and {kind}, not {given!r}")
-    return value
-
-
-def _box(given: Any) -> tuple[float, float] | None:
-    if given is None:
-        return None
-    low, high = read_ends(*((-given, given) if isinstance(given, int | float) else given))
-    if not low <= 0 <= high:
-        raise Refusal(f"the box of a projection must hold 0, where unused features lie, not [{low:g}, {high:g}]")
-    return low, high

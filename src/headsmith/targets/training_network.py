@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -10,14 +11,17 @@ from flint import arb, arb_mat
 from torch import Tensor
 
 from headsmith.compiler.compiled import Compiled, accept
+from headsmith.constructions.training import CompactTraining
 from headsmith.functions.balls import ceil_float, precision
 from headsmith.network.variables import read_variable
 from headsmith.proof.certificate import Bound, Certificate
 from headsmith.proof.domain import exactly
+from headsmith.proof.moments import Kept
 from headsmith.proof.perturbation import LOCK, Pass, perturbation
 from headsmith.records.shown import upper
 from headsmith.refusal import Refusal
-from headsmith.targets.training import Plan, Training
+from headsmith.targets.training import Held, Plan, Snapshots, Training
+from headsmith.targets.training_claims import claims, held
 from headsmith.targets.training_prompt import TrainingPrompt, TrainingResult
 
 CHUNK = 8  # prompts that run side by side: more of them leave the cache, and hold more memory
@@ -96,19 +100,22 @@ class TrainingNetwork(Compiled):
     def _proved(self, run: _Run) -> Certificate:
         """What is proved of this very run."""
         certificate, task = self.certificate, self.task
+        found = Bound(run.approximation, max(0.0, float(run.bounds.amax()) - run.approximation))
         near = "a subgradient" if run.kinks else "the gradient, since no slope was taken near a kink"
         count = f" (slopes taken near a kink: {run.kinks}, each one of those beside it)" if run.kinks else ""
         statement = (
-            f"|w' - {task.claim()}|_2 <= rate bound in each of the {task.steps} steps w -> w' of this prompt; "
+            f"{claims(task)} in each of the {task.steps} steps w -> w' of this prompt, {held(task)}; "
             f"gradient: {near} of the {task.loss} loss{count}"
         )
-        bound = Bound(0.0, float(run.bounds.amax()))
         return Certificate.of(
-            bound, statement, certificate.domain, certificate.dtype, certificate.weights, certificate.assumptions
+            found, statement, certificate.domain, certificate.dtype, certificate.weights, certificate.assumptions
         )
 
     def certify(self, *inputs: Any, **named: Any) -> Tensor:
-        """(batch..., steps): |w' - box(w - rate gradient)|_2 / rate of each step as it was run, in balls."""
+        """(batch..., steps): |w' - box(w - rate gradient)|_2 / rate of each step as it was run, in balls.
+
+        Of an optimizer the largest of this, with its formula, and of |m' - formula|_2 and |v' - formula|_2.
+        """
         run = _Run(self, self._given(inputs, named))
         found = [self._apart(run, k) for k in range(len(run.path))]
         return run.shaped(torch.tensor(found, dtype=torch.float64))
@@ -116,16 +123,14 @@ class TrainingNetwork(Compiled):
     def _apart(self, run: _Run, k: int) -> list[float]:
         """The k-th prompt of a batch."""
         x, y = (part[k].double().tolist() for part in run.inputs[:2])
-        path = [self.task.tape.split(w.double()) for w in run.path[k]]
         rates, masks = (part.expand(len(run.path), *part.shape[1:])[k].double().tolist() for part in run.plan)
         found = []
         with precision(128):
             for t, (rate, present) in enumerate(zip(rates, masks, strict=True)):
-                before, after = ([arb_mat(m.tolist()) for m in path[s]] for s in (t, t + 1))
+                before, after = run.held(k, t), run.held(k, t + 1)
                 rate = rate if run.scheduled else self.task.rate
-                exact = self.task.moved(before, (x, y), rate, present)
-                gaps = [v for V, W in zip(after, exact, strict=True) for row in (V - W).tolist() for v in row]
-                found.append(ceil_float(sum((v * v for v in gaps), arb(0)).sqrt() / arb(rate)))
+                exact = self.task.moved(before, (x, y), rate, present, t + 1)
+                found.append(max(_distances(after, exact, arb(rate))))
         return found
 
     @torch.no_grad()
@@ -144,6 +149,15 @@ class TrainingNetwork(Compiled):
         return found
 
 
+def _distances(after: Sequence[Held], exact: Sequence[Held], rate: arb) -> list[float]:
+    """The 2-norm over all layers of w' (over the rate) and of each moment."""
+    found = []
+    for part, share in enumerate([rate, *[arb(1)] * (len(after[0]) - 1)]):
+        gaps = [gap for V, W in zip(after, exact, strict=True) for gap in (V[part] - W[part]).entries()]
+        found.append(ceil_float(sum((v * v for v in gaps), arb(0)).sqrt() / share))
+    return found
+
+
 class _Run:
     """All steps of a batch of prompts, a few prompts at a time, each step checked."""
 
@@ -155,24 +169,32 @@ class _Run:
         self.batch = torch.broadcast_shapes(*(x.shape[: x.dim() - rank] for x, rank in pairs if x is not None))
         whole = [None if x is None else x.expand(*self.batch, *x.shape[x.dim() - rank :]) for x, rank in pairs]
         self.inputs = [x if x is None else x.reshape(-1, *x.shape[len(self.batch) :]) for x in whole]
-        self.net, self.task, self.domain, self.most = net, task, certificate.domain, certificate.bound
-        self.law, self.kinks = task.law(certificate.dtype), 0
+        self.net, self.task, self.domain, self.most = net, task, certificate.domain, certificate
+        design = cast(CompactTraining, net.plan.design)
+        self.law, self.kinks = task.law(certificate.dtype, design.table(task, net.plan.request)), 0
+        self.approximation = 0.0
         self.scheduled = len(inputs) > 4 and inputs[4] is not None
         parts = [self._few(slice(k, k + CHUNK)) for k in range(0, len(self.inputs[0]), CHUNK)]
-        self.path, self.losses, self.bounds, self.predictions = (torch.cat(p) for p in zip(*parts, strict=True))
+        found = [torch.cat(p) for p in zip(*parts, strict=True)]
+        self.path, self.losses, self.bounds, self.predictions, *self.moments = found
         self.plan = self._plan(self.inputs)
 
     def shaped(self, values: Tensor) -> Tensor:
         """With the batch as it was given."""
         return values.reshape(*self.batch, *values.shape[1:])
 
+    def held(self, k: int, t: int) -> list[Held]:
+        """The matrices of prompt k before step t, and their moments, in balls."""
+        parts = [self.task.tape.split(path[k, t].double()) for path in (self.path, *self.moments)]
+        return [tuple(arb_mat(part.tolist()) for part in layer) for layer in zip(*parts, strict=True)]
+
     def _plan(self, inputs: Sequence[Any]) -> Plan:
         """(1 or B, steps) and (1 or B, steps, n)."""
         rates, masks = self.task.plan(inputs[0], *inputs[4:])
         return rates.reshape(-1, self.task.steps), masks.reshape(-1, *masks.shape[-2:])
 
-    def _few(self, part: slice) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(path, losses, bounds, predictions) of some prompts."""
+    def _few(self, part: slice) -> tuple[Tensor, ...]:
+        """(path, losses, bounds, predictions, path of each moment) of some prompts."""
         task = self.task
         inputs = [x if x is None else x[part] for x in self.inputs]
         tokens, plan = self.net.encode(*inputs), self._plan(inputs)
@@ -182,25 +204,41 @@ class _Run:
             if len(waiting) == GROUP or t + 1 == task.steps:
                 checked.append(self._checked(waiting, plan, t + 1))
                 waiting = []
-        path, losses, bounds = (torch.cat(parts, 1) for parts in zip(*checked, strict=True))
-        answers = task.answers(task.read_out(self.net.network, step[1]))
+        path, losses, bounds, *moments = (torch.cat(parts, 1) for parts in zip(*checked, strict=True))
+        answers = task.answers(task.read_out(self.net.network, step[-1]))
         last = task.value(answers[:, :-1].double(), inputs[1].double())
         path = torch.cat([inputs[3][:, None], path], 1)
-        return path, torch.cat([losses, last[:, None]], 1), bounds, answers[:, -1]
+        kept = [torch.cat([torch.zeros_like(moment[:, :1]), moment], 1) for moment in moments]
+        return path, torch.cat([losses, last[:, None]], 1), bounds, answers[:, -1], *kept
 
-    def _checked(self, steps: list[tuple[Tensor, Tensor]], plan: Plan, stop: int) -> tuple[Tensor, Tensor, Tensor]:
-        """(weights, losses, bounds) of some steps, (b, steps, ...) each, if they keep what was promised."""
-        full, after = (torch.stack(part, 1) for part in zip(*steps, strict=True))
+    def _checked(self, steps: list[Snapshots], plan: Plan, stop: int) -> tuple[Tensor, ...]:
+        """(weights, losses, bounds, moments) of some steps, (b, steps, ...) each, if they keep what was promised."""
+        full, moving, after = (torch.stack(part, 1) for part in zip(*steps, strict=True))
         told = slice(stop - len(steps), stop)
-        step = self._pass(full, after, (plan[0][:, told], plan[1][:, told]))
+        step = self._pass(full, moving, after, (plan[0][:, told], plan[1][:, told]))
+        if self.law.optimizer.moments:
+            step = replace(step, kept=self._kept(full, moving, range(told.start + 1, stop + 1)))
         found = perturbation(step, self.law)
         self.kinks += int(found.kinks.sum())
+        self.approximation = max(self.approximation, float(found.approximation.amax()))
         for t in range(len(steps)):
-            self._refuse(told.start + t, float(found.bound[:, t].amax()), float(found.largest[:, t].amax()))
+            parts = (found.approximation[:, t], found.bound[:, t] - found.approximation[:, t])
+            self._refuse(told.start + t, parts, float(found.largest[:, t].amax()))
         tape = self.task.tape
-        return tape.flat(tape.weights(after)), self.task.value(step.f, step.y), found.bound
+        moments = [tape.flat(tape.weights(after, name)) for name in tape.moments]
+        return tape.flat(tape.weights(after)), self.task.value(step.f, step.y), found.bound, *moments
 
-    def _pass(self, full: Tensor, after: Tensor, told: Plan) -> Pass:
+    def _kept(self, full: Tensor, moving: Tensor, turns: range) -> list[Kept]:
+        """What the units hold of each layer, in float64, in steps t = 1, 2, ..."""
+        tape, (full, moving) = self.task.tape, (full.double(), moving.double())
+        g = tape.weights(full, "g")
+        before, after = ({name: tape.weights(held, name) for name in tape.moments} for held in (full, moving))
+        told = torch.tensor([self.task.optimized.corrections(t) for t in turns]).double()
+        lead, lift = told.T[:, :, None, None]
+        held = [[{name: rows[j] for name, rows in part.items()} for part in (before, after)] for j in range(len(g))]
+        return [Kept(own, old, new, lead, lift) for own, (old, new) in zip(g, held, strict=True)]
+
+    def _pass(self, full: Tensor, moving: Tensor, after: Tensor, told: Plan) -> Pass:
         """What the tokens of some steps hold, in float64."""
         tape, stream = self.task.tape, full.double()
         samples = stream[..., : tape.samples, :]
@@ -217,18 +255,22 @@ class _Run:
             deltas=[family(f"delta {j}") for j in tape.layers],
             rate=told[0].double(),
             present=told[1].double(),
-            moves=tape.weights(stream, "g"),
+            moves=tape.weights(moving.double(), "g"),
             after=tape.weights(after.double()),
         )
 
-    def _refuse(self, t: int, worst: float, largest: float) -> None:
+    def _refuse(self, t: int, parts: tuple[Tensor, Tensor], largest: float) -> None:
         """A step whose bound is more than was promised, or whose numbers no gate can shut out."""
-        if not worst <= self.most:
-            dtype = self.law.fmt.name
-            other = ", or with dtype='float64'" if dtype == "float32" else ""
-            raise Refusal(
-                f"step {t + 1} of this prompt may perturb its gradient by {upper(worst)} in {dtype}, more than the "
-                f"{upper(self.most)} that is promised: compile with eps={upper(1.5 * worst)}{other}"
-            )
+        found, most = [float(part.amax()) for part in parts], (self.most.approximation, self.most.rounding)
+        shares = len([part for part in most if part]) or 1
+        for worst, promised in zip(found, most, strict=True):
+            if not worst <= promised:
+                dtype = self.law.fmt.name
+                other = ", or with dtype='float64'" if dtype == "float32" else ""
+                what = "be off" if self.law.optimizer.moments else "perturb its gradient"
+                raise Refusal(
+                    f"step {t + 1} of this prompt may {what} by {upper(worst)} in {dtype}, more than the "
+                    f"{upper(promised)} that is promised: compile with eps={upper(1.5 * shares * worst)}{other}"
+                )
         if not largest <= LOCK:
             raise Refusal(f"step {t + 1} of this prompt holds numbers beyond {exactly(LOCK)}, which no gate shuts out")

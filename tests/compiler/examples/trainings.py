@@ -7,7 +7,8 @@ ROOM = {"x": 1.0, "y": 1.0, "w": 4.0}
 
 def training(eps=1e-9, widths=(2, 2, 1), dtype="float64", **options):
     asked = {"steps": 2, "rate": 0.25, "samples": 3, **options}
-    return hs.compile(hs.target.Training(widths=list(widths), **asked), domain=ROOM, eps=eps, dtype=dtype)
+    room = ROOM | ({"v": 64.0} if asked.get("optimizer") == "adam" else {})
+    return hs.compile(hs.target.Training(widths=list(widths), **asked), domain=room, eps=eps, dtype=dtype)
 
 
 EXAMPLES = {
@@ -16,5 +17,7 @@ EXAMPLES = {
     "leaky, biases, huber": lambda: training(activation="leaky", biases=True, loss="huber(0.5)"),
     "hard tanh, a box": lambda: training(activation="hard tanh", project=0.5, output="activation"),
     "logistic, decay": lambda: training(loss="logistic", decay=0.125),
+    "momentum": lambda: training(optimizer="momentum", beta=0.25, biases=True),
+    "adam": lambda: training(1e-4, optimizer="adam", betas=(0.5, 0.75), root=0.25, widths=(1, 2, 1)),
     "one layer, linear": lambda: training(widths=(2, 2), activation="identity", steps=1),
 }
