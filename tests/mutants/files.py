@@ -50,7 +50,7 @@ MUTANTS = [
     Mutant("compiled calls", NETWORK, " or m._compiled_call_impl is not None", "", SPOILED),
     Mutant("products in TF32", COMPILED, "not _full_products()", "False", SPOILED),
     *(
-        Mutant("which arrays", f"src/headsmith/targets/{kind}.py", " the SHA-256 {self.hash()}", "", KINDS)
+        Mutant("which arrays", f"src/headsmith/targets/{kind}.py", " of SHA-256 {self.hash()}", "", KINDS)
         for kind in ("clip", "product", "relu_network")
     ),
     Mutant("a bound below what is proved is taken", FILES, "if not least <= claimed <=", "if not claimed <=", FORGED),
