@@ -13,7 +13,7 @@ from typing import Any
 
 from headsmith.refusal import Refusal
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "compile": "headsmith.targets",

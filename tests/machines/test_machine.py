@@ -257,3 +257,13 @@ def test_an_unknown_machine_is_a_sentence(tmp_path):
     path = write(tmp_path / "f.safetensors", seal({**manifest, "kind": "machine: perpetual"}, tensors), tensors)
     with pytest.raises(Refusal, match="no machine is called 'perpetual'; this version knows attention, gradients"):
         hs.load(path)
+
+
+@every_machine
+def test_what_it_cannot_do_is_a_sentence(name):
+    machine, arguments = made(name)
+    with pytest.raises(Refusal, match="has no picture of its own: call it with a program"):
+        machine.plot()
+    if type(machine).explain is Machine.explain:
+        with pytest.raises(Refusal, match="tells no keys apart"):
+            machine.explain(*arguments)

@@ -84,6 +84,16 @@ class Machine(Shown, ABC):
     def statement(self) -> str:
         """What the bound of the promise bounds."""
 
+    # what some machines can do
+
+    def explain(self, *prompt: Any, **options: Any) -> Any:
+        """Which keys were read for one prompt, where the machine can tell."""
+        raise Refusal(f"{self.title()} tells no keys apart: call it, and look at the result and its certificate")
+
+    def plot(self) -> Any:
+        """A machine computes what its prompt says, so without one there is nothing to draw."""
+        raise Refusal(f"{self.title()} has no picture of its own: call it with a program, and draw what it returns")
+
     # one life for all: frozen, checked, promised
 
     def _freeze(self, tables: Mapping[str, Head]) -> None:
