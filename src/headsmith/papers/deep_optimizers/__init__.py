@@ -12,5 +12,5 @@ EXPERIMENTS = {
 }
 """Item -> its module, its first claim, how many claims it has."""
 
-ERRATA = ("errata_experiments",)
+ERRATA = ("errata_construction", "errata_ranges", "errata_experiments")
 """Modules that register errata."""
