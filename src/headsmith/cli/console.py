@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 
 
 def working(label: str) -> AbstractContextManager[Any]:
-    """A spinner on the terminal's stderr while something longer goes on; nothing where nobody watches."""
+    """A spinner and the time on the terminal's stderr while something longer goes on; nothing where nobody watches."""
     from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    return Console(stderr=True).status(label, spinner="dots")
+    columns = (SpinnerColumn("dots"), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    shown.add_task(label, total=None)
+    return shown
 
 
 def show(*things: Table | Shown | Properties | str) -> None:

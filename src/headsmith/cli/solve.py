@@ -1,4 +1,7 @@
-"""``headsmith solve``: one frozen machine, several regressions, each a prompt; its answers beside a solver's."""
+"""``headsmith solve``: one frozen machine, several regressions, each a prompt; its answers beside a solver's.
+
+``--with network=16,16`` is not one of them: it trains a network in one forward pass (`cli.training`).
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from headsmith.refusal import Refusal
 if TYPE_CHECKING:
     import numpy as np
 
+    from headsmith.cli.training import Asked
     from headsmith.machines.prompts.regression import Regression
 
 ROWS = 20_000
@@ -43,14 +47,45 @@ def solve(
         typer.Option(
             "--with",
             metavar="LIST",
-            help="Such as ols,ridge=0.1,lasso=0.05 or elastic_net=0.1:0.2,huber=1.5; logistic for a target of 0 and 1.",
+            help="Such as ols,ridge=0.1,lasso=0.05 or elastic_net=0.1:0.2,huber=1.5; logistic for a target of 0 and 1; "
+            "or network=16,16 alone: hidden layers trained in one forward pass, beside torch autograd.",
         ),
     ] = "ols",
-    eps: Annotated[str, typer.Option(metavar="E", help="Largest error, relative to the largest coefficient.")] = "1e-6",
+    eps: Annotated[
+        str,
+        typer.Option(
+            metavar="E",
+            help="Largest error, relative to the largest coefficient; of a network: "
+            "largest perturbation of a gradient.",
+        ),
+    ] = "1e-6",
     intercept: Annotated[bool, typer.Option("--intercept", help="Fit a constant as well.")] = False,
+    activation: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a network: relu (the default), leaky, hard tanh, identity.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(metavar="N", help="Of a network: steps of gradient descent, 200.")
+    ] = None,
+    rate: Annotated[str | None, typer.Option(metavar="R", help="Of a network: the learning rate, 0.05.")] = None,
+    biases: Annotated[bool, typer.Option("--biases", help="Of a network: every unit has a bias.")] = False,
+    seed: Annotated[int | None, typer.Option(metavar="K", help="Of a network: where its weights start, 0.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Of a network: a PNG of the losses.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Solve regressions on one frozen attention machine; the prompt says which."""
+    """Solve regressions on one frozen attention machine, or train a network in one forward pass; the prompt says."""
+    if programs.strip().startswith("network"):
+        from headsmith.cli.training import solve_network
+
+        solve_network(
+            data, target, read_asked(programs, activation, steps, rate, biases, seed, eps, intercept), json, plot
+        )
+        return
+    refuse_without_network(activation=activation, steps=steps, rate=rate, biases=biases or None, seed=seed, plot=plot)
+    solve_regressions(data, target, programs, eps, intercept, json)
+
+
+def solve_regressions(data: Path, target: str, programs: str, eps: str, intercept: bool, json: bool) -> None:
+    """One machine, every program once, its answers beside a solver's."""
     from headsmith.compiler.plan import many
     from headsmith.machines import Solver
 
@@ -89,6 +124,38 @@ def solve(
     )
 
 
+def read_asked(
+    programs: str,
+    activation: str | None,
+    steps: int | None,
+    rate: str | None,
+    biases: bool,
+    seed: int | None,
+    eps: str,
+    intercept: bool,
+) -> Asked:
+    """What is asked of a network; its defaults."""
+    from headsmith.cli.training import Asked, hidden
+
+    if intercept:
+        raise Refusal("--intercept is for regressions; a network takes --biases")
+    name, _, widths = programs.strip().partition("=")
+    if name.strip() != "network":
+        raise Refusal(
+            f"no program is called {name.strip()!r}; there are {', '.join(PENALTIES)}, and network=16,16 alone"
+        )
+    count = 200 if steps is None else steps
+    pace = 0.05 if rate is None else float_of(rate)
+    return Asked(hidden(widths), activation or "relu", count, pace, biases, 0 if seed is None else seed, float_of(eps))
+
+
+def refuse_without_network(**options: Any) -> None:
+    """Options of networks mean nothing to regressions."""
+    for name, value in options.items():
+        if value is not None:
+            raise Refusal(f"--{name} is for networks, such as --with network=16,16")
+
+
 def _coefficients(result: Any) -> list[float]:
     return [*result.weights.tolist(), *([] if result.intercept is None else [float(result.intercept)])]
 
@@ -113,7 +180,7 @@ class Data:
     y: np.ndarray
 
 
-def read_table(path: Path, target: str) -> Data:
+def read_table(path: Path, target: str, rows: int | None = None, constant: str = "--intercept") -> Data:
     """The numbers of a CSV file; what is wrong with it is said by column and line."""
     import numpy as np
 
@@ -131,14 +198,16 @@ def read_table(path: Path, target: str) -> Data:
         raise Refusal(f"{path} has no column {target!r}; there are {', '.join(names)}")
     if len(names) < 2:
         raise Refusal(f"{path} has no column but {target!r}, so there is nothing to predict it from")
-    if len(lines) - 1 > ROWS:
-        raise Refusal(f"{path} has {len(lines) - 1} rows; up to {ROWS} are taken: sample the file")
+    most = ROWS if rows is None else rows
+    if len(lines) - 1 > most:
+        why = "" if rows is None else " by a network, each of whose tokens looks at every other"
+        raise Refusal(f"{path} has {len(lines) - 1} rows; up to {most} are taken{why}: sample the file")
     values = np.array([[_cell(path, names, k, line) for k in range(len(names))] for line in enumerate(lines[1:], 2)])
     at = names.index(target)
     X, rest = np.delete(values, at, 1), [name for name in names if name != target]
     for name, column in zip(rest, X.T, strict=True):
         if len(column) > 1 and (column == column[0]).all():
-            raise Refusal(f"column {name!r} is constant: leave it out, and use --intercept for a constant term")
+            raise Refusal(f"column {name!r} is constant: leave it out, and use {constant} for a constant term")
     return Data(rest, X, values[:, at])
 
 
