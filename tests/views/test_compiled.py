@@ -1,11 +1,13 @@
 """Any compiled network in one picture: errors under their bound, and where each head looks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import headsmith as hs
-from headsmith.views.compiled import PANELS, ROWS, SHOWN, _few, patterns, picture
+from headsmith.views.compiled import LEAST, PANELS, ROWS, SHOWN, _few, patterns, picture
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +73,15 @@ def test_errors_far_below_the_bound_are_still_seen():
 @pytest.mark.parametrize("count", [1, 8, 9, 64])
 def test_an_axis_has_at_most_eight_ticks(count):
     assert len(_few(count)) <= 8 and _few(count)[0] == 0
+
+
+def test_few_inputs_are_drawn_where_each_takes_long():
+    """A step of a training is a gradient in balls: 200 prompts of a hundred steps would take most of a minute."""
+    target = hs.target.Training(widths=[2, 4, 1], samples=20, steps=20)
+    axes = picture(hs.compile(target, eps=1e-6)).axes
+    assert target.effort == 2.4 and f"error of {int(SHOWN / 2.4)} random inputs" in [axis.get_title() for axis in axes]
+    long = hs.target.Training(widths=[5, 8, 8, 2], samples=50, steps=4)
+    assert (
+        SHOWN / long.effort > LEAST > SHOWN / replace(long, steps=100).effort
+        and hs.target.Training(widths=[2, 1]).effort == 1.0
+    )

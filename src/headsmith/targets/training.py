@@ -181,6 +181,11 @@ class Training(Target):
             "masks": Input((self.steps, n), optional=True),
         }
 
+    @property
+    def effort(self) -> float:
+        """A gradient in balls of every step."""
+        return max(1.0, self.steps * self.samples * self.tape.parameters / 2e3)
+
     def claim(self) -> str:
         return stepped(self)["w"]
 

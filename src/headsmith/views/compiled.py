@@ -22,7 +22,7 @@ from headsmith.views.measurement import curves, errors, scalar
 from headsmith.views.scalar import picture as scalar_picture
 from headsmith.views.style import PALETTE, figure
 
-SHOWN = 200  # random inputs
+SHOWN, LEAST = 200, 4  # random inputs, and how few if each takes long
 PANELS = 2  # attention patterns that fit beside the errors
 ROWS = 64  # queries or heads of one pattern
 NAMED = 12  # rows or keys up to which each bears its name
@@ -49,14 +49,14 @@ def picture(net: Any) -> Figure:
     """
     if scalar(net) is not None:
         return scalar_picture(curves(net))
-    count = SHOWN if net.target.known else 1
+    count = max(LEAST, int(SHOWN / net.target.effort)) if net.target.known else 1
     generator = torch.Generator().manual_seed(0)
     one = [x[0].to(net.dtype) for x in net.target.sample(net.certificate.domain, count, generator)]
     found = patterns(net, one)
     fig, axes = figure(1, 1 + len(found), width=5.2, height=3.8)
     panels = np.atleast_1d(axes)
     if net.target.known:
-        _errors(panels[0], errors(net, SHOWN)[1].numpy(), net.certificate.bound, WORDS[net.certificate.kind])
+        _errors(panels[0], errors(net, count)[1].numpy(), net.certificate.bound, WORDS[net.certificate.kind])
     else:
         panels[0].set_title("the target is code: its error cannot be drawn")
     for axis, pattern in zip(panels[1:], found, strict=True):
