@@ -123,3 +123,12 @@ def test_the_variables_are_where_they_are_said_to_be():
         at, where, rows = network.variables[f"layer {j} / weights"]
         assert torch.equal(states[names[at]][where, rows], target.tape.weights(states["clean"])[j - 1])
     assert "layer 2 / slope" in network.variables and "layer 3 / slope" not in network.variables
+
+
+@pytest.mark.parametrize(("dtype", "eps"), [("float64", 1e-16), ("float32", 1e-8)])
+def test_less_than_rounding_is_refused_before_a_prompt_is_seen(dtype, eps):
+    target = hs.target.Training(widths=[2, 3, 1], samples=4)
+    with pytest.raises(hs.Refusal, match="rounding a weight of size 1 alone") as refused:
+        hs.compile(target, eps=eps, dtype=dtype)
+    had = float(str(refused.value).split("eps = ")[-1].split(" can")[0])
+    assert hs.compile(target, eps=had, dtype=dtype).certificate.bound <= had

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from headsmith.constructions.design import Design
+from headsmith.constructions.design import Design, Short
 from headsmith.constructions.hidden import Hidden, Terms, heads, mlp, scaled
 from headsmith.constructions.optimizing import optimizing, prove_root
 from headsmith.constructions.rule import copied_head
@@ -41,6 +41,7 @@ from headsmith.proof.certificate import Bound
 from headsmith.proof.composition import Error
 from headsmith.proof.perturbation import LOCK
 from headsmith.proof.statement import Head
+from headsmith.records.shown import upper
 
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
@@ -87,6 +88,10 @@ class CompactTraining(Design):
 
     def prove(self, target: Any, request: Request) -> Bound:
         """What a step can be off by anywhere in the domain, or what is enforced at every step if that is less."""
+        size = min(1.0, request.domain.size("w"))
+        least = request.format.unit * size / target.rate
+        if not least <= ENFORCED * request.eps:  # a plan that would refuse every prompt worth the name
+            raise Short(f"rounding a weight of size {size:g} alone perturbs its gradient by {upper(least)}", 2 * least)
         approximation, rounding = target.worst(request, self.table(target, request))
         if self.root is None:
             return Bound(0.0, min(rounding, ENFORCED * request.eps))
