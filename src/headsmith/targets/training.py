@@ -24,7 +24,6 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from flint import arb, arb_mat
 from torch import Tensor
 
 from headsmith.compiler.compiled import Compiled
@@ -40,11 +39,11 @@ from headsmith.proof.domain import Domain, Finite, exactly, read_interval
 from headsmith.proof.moments import RootTable
 from headsmith.proof.perturbation import Law, worst_step
 from headsmith.proof.rounding import FORMATS
-from headsmith.reference.backpropagation import Backpropagation
 from headsmith.reference.optimizers import Optimizer
 from headsmith.refusal import Refusal
 from headsmith.targets.reading import check_sizes
 from headsmith.targets.training_claims import claims, held, stepped, title
+from headsmith.targets.training_exact import trained
 from headsmith.targets.training_fields import (
     DEFAULTS,
     read_activation,
@@ -62,7 +61,6 @@ STILL = (
     "is 0 and no step moves any; give init= a seed, or matrices that are not 0"
 )
 Plan = tuple[Tensor, Tensor]  # rates (batch..., steps) and masks (batch..., steps, n)
-Held = tuple[arb_mat, ...]  # a matrix and its moments
 Snapshots = tuple[Tensor, Tensor, Tensor]
 SPREAD = 4.0  # the largest v^
 SPREAD_SAID = "; v of the set: v* / (1 - b2^t) of each step, checked at run time"
@@ -261,47 +259,9 @@ class Training(Target):
 
     # what it equals
 
-    def gradient(self) -> Backpropagation:
-        """The gradient of the loss, in balls."""
-        bend = arb(self.bend) if self.bend < math.inf else None
-
-        def slope(f: arb, y: arb) -> arb:
-            if self.squashed:
-                return 1 / (1 + (-f).exp()) - y
-            return f - y if bend is None else (f - y).max(-bend).min(bend)
-
-        return Backpropagation(self.activation, self.tape.bent, self.biases, slope)
-
-    def moved(
-        self, held: Sequence[Held], data: Sequence[Any], rate: float, present: Sequence[float], t: int = 1
-    ) -> list[Held]:
-        """(w', its moments) of step t from w and its moments, in balls, layer by layer; data are x and y."""
-        x, y = map(arb_mat, data)
-        gradients = self.gradient().gradient([V for V, *_ in held], x, y, present)
-        return [self._step(part, gradient, arb(rate), t) for part, gradient in zip(held, gradients, strict=True)]
-
-    def _step(self, held: Held, gradient: arb_mat, rate: arb, t: int) -> Held:
-        """One layer, entry by entry."""
-        rows, columns = held[0].nrows(), held[0].ncols()
-        entries = zip(gradient.entries(), *(part.entries() for part in held), strict=True)
-        found = []
-        for g, w, *kept in entries:
-            w_new, moments = self.optimized.moved(w, g + w * arb(self.decay), kept, rate, t)
-            boxed = w_new if self.project is None else w_new.max(arb(self.project[0])).min(arb(self.project[1]))
-            found.append((boxed, *moments))
-        return tuple(arb_mat(rows, columns, [*part]) for part in zip(*found, strict=True))
-
     def exact(self, x: Any, y: Any, query: Any, w: Any, rates: Any = None, masks: Any = None) -> list[Any]:
         """The last w and f(query), in balls."""
-        rates = rates or [self.rate] * self.steps
-        masks = masks or [[1.0] * self.samples] * self.steps
-        rows = [arb_mat(part.tolist()) for part in self.tape.split(torch.tensor(w, dtype=torch.float64))]
-        held = [(V, *[V * 0] * len(self.optimized.moments)) for V in rows]
-        for t, (rate, present) in enumerate(zip(rates, masks, strict=True), 1):
-            held = self.moved(held, (x, y), rate, present, t)
-        rows = [V for V, *_ in held]
-        answer = self.gradient().outputs(rows, arb_mat([query]))[2]
-        return [v for V in (*rows, answer) for row in V.tolist() for v in row]
+        return trained(self, x, y, query, w, rates, masks)
 
     # how it is built and run
 

@@ -20,8 +20,9 @@ from headsmith.proof.moments import Kept
 from headsmith.proof.perturbation import LOCK, Pass, perturbation
 from headsmith.records.shown import upper
 from headsmith.refusal import Refusal
-from headsmith.targets.training import Held, Plan, Snapshots, Training
+from headsmith.targets.training import Plan, Snapshots, Training
 from headsmith.targets.training_claims import claims, held
+from headsmith.targets.training_exact import Held, moved
 from headsmith.targets.training_prompt import TrainingPrompt, TrainingResult
 
 CHUNK = 8  # prompts that run side by side: more of them leave the cache, and hold more memory
@@ -129,7 +130,7 @@ class TrainingNetwork(Compiled):
             for t, (rate, present) in enumerate(zip(rates, masks, strict=True)):
                 before, after = run.held(k, t), run.held(k, t + 1)
                 rate = rate if run.scheduled else self.task.rate
-                exact = self.task.moved(before, (x, y), rate, present, t + 1)
+                exact = moved(self.task, before, (x, y), rate, present, t + 1)
                 found.append(max(_distances(after, exact, arb(rate))))
         return found
 
