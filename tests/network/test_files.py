@@ -1,5 +1,6 @@
 import copy
 import json
+import os
 
 import pytest
 import torch
@@ -117,6 +118,16 @@ def test_unreadable_files_are_refused(tmp_path):
         (tmp_path / "bad").write_bytes(data)
         with pytest.raises(Refusal, match="not a safetensors"):
             load_tensors(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("start", [b"", (2).to_bytes(8, "little") + b"{}", (2**35).to_bytes(8, "little") + b"{"])
+def test_a_file_that_no_memory_holds_is_not_read(tmp_path, start):
+    """64 GB of nothing, which takes no space, but for what stands in front of it."""
+    path = tmp_path / "vast.safetensors"
+    path.write_bytes(start)
+    os.truncate(path, 2**36)
+    with pytest.raises(Refusal, match=r"its (header does not fit|size is not)"):
+        load_tensors(path)
 
 
 def test_a_failed_save_leaves_the_old_file(network, tmp_path):

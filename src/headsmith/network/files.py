@@ -57,6 +57,7 @@ from headsmith.records.authorship import MARK
 from headsmith.refusal import Refusal
 
 Config = Mapping[str, Any]
+HEADER = 100_000_000  # bytes; safetensors refuses longer ones
 
 
 class Shelf:
@@ -263,12 +264,24 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     if Path(path).exists() and not Path(path).is_file():
         raise Refusal(f"{path} cannot be read: it is not a regular file.")
     try:
-        data = Path(path).read_bytes()
+        header, data = _whole(path)
+        tensors = load(data)
     except OSError as error:
         raise Refusal(f"{path} cannot be read: {error.strerror}.") from None
-    try:
-        tensors = load(data)
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    except (SafetensorError, ValueError, KeyError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise Refusal(f"{path} is not a safetensors file ({error}).") from None
     return tensors, header.get("__metadata__", {})
+
+
+def _whole(path: str | os.PathLike[str]) -> tuple[dict[str, Any], bytes]:
+    """(header, the file), which is not read before its size is known to be what the header says."""
+    with open(path, "rb") as file:
+        size, length = os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little")
+        if not 2 <= length <= min(size - 8, HEADER):
+            raise ValueError("its header does not fit into it")
+        header = json.loads(file.read(length))
+        ends = [told["data_offsets"][1] for name, told in header.items() if name != "__metadata__"]
+        if 8 + length + max(ends, default=0) != size:
+            raise ValueError("its size is not what its header says")
+        file.seek(0)
+        return header, file.read()
