@@ -141,14 +141,14 @@ def test_where_v_is_not_known_the_root_is_what_is_left():
 
 LARGEST = [
     *(Optimizer("momentum", beta=beta) for beta in (0.75, 0.1)),
-    *(Optimizer("adam", betas=betas, root=root) for betas, root in (((0.75, 0.9), 0.1), ((0.25, 0.99), 0.01))),
+    *(Optimizer("adam", betas=betas, root=root) for betas, root in (((0.75, 0.9), 1e2), ((0.25, 0.99), 0.01))),
 ]
 
 
 @pytest.mark.parametrize("optimizer", LARGEST)
 def test_no_moments_are_larger_than_the_largest(optimizer):
     """Gradients up to 2 of any signs, v^ <= 4: sizes and bounds of every step stay below those of the worst."""
-    g, fmt, table = torch.Generator().manual_seed(0), FORMATS["float32"], RootTable(1e-3, 1e-4)
+    g, fmt, table = torch.Generator().manual_seed(0), FORMATS["float32"], RootTable(1e-6, 1e-7)
     most = 2.0 * torch.ones(3, 2).double()
     held = largest_kept(most, optimizer, 4.0, fmt)
     worst_spent = spent(1e-3 * most, held, optimizer, table, fmt, worst=True)
