@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from flint import arb, arb_mat
 from torch.nn import functional as F
 
 import headsmith as hs
+from headsmith.targets.training_network import _distances
 
 WIDTHS, prompt = (5, 8, 8, 2), hs.prompt.training
 
@@ -217,3 +219,8 @@ def test_what_makes_no_sense_is_refused(options, words):
     with pytest.raises(hs.Refusal, match=words) as refusal:
         hs.target.Training(widths=[2, 1], **options)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_moment_that_is_off_counts_as_much_as_w_over_the_rate():
+    one, three = arb_mat([[1.0]]), arb_mat([[3.0]])
+    assert _distances([(three, three)], [(one, one)], arb(0.5)) == [4.0, 2.0]

@@ -12,7 +12,7 @@ the stored weights; E_g is what the gradient is off by.
 
 f(z) = 1 / sqrt(z + root) falls and flattens, so that low = max(z - E_z, 0) + root is where both are largest. Own is
 what rounding adds: a coefficient, a product, a sum, and the two sums that replace a moment, m + (m' - m). E is in units
-of the gradient: what w' is off by, over the rate.
+of the gradient: what w' is off by, over the rate. Roundings of what is itself an error are left to who adds up.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _adam(error: Tensor, kept: Kept, optimizer: Optimizer, table: RootTable, fmt
     z = torch.zeros_like(v_new) if worst else (kept.lift * v_new - off_z).clamp(min=0.0)
     low = z + optimizer.root
     steep = low.rsqrt()
-    rounded = (table.rounding + u * (steep + table.approximation + table.rounding)) * mu + fmt.tiny
+    rounded = (table.rounding + u * steep) * mu + fmt.tiny
     move = steep * off_mu + mu * off_z * steep / (2 * low) + rounded
     approximation = table.approximation * mu
     return Spent(move + approximation, approximation, {"m": off_m, "v": off_v})
