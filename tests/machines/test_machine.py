@@ -262,8 +262,8 @@ def test_an_unknown_machine_is_a_sentence(tmp_path):
 @every_machine
 def test_what_it_cannot_do_is_a_sentence(name):
     machine, arguments = made(name)
-    with pytest.raises(Refusal, match="has no picture of its own: call it with a program"):
+    with pytest.raises(Refusal, match="without a picture of its own: call it with a program"):
         machine.plot()
     if type(machine).explain is Machine.explain:
-        with pytest.raises(Refusal, match="tells no keys apart"):
+        with pytest.raises(Refusal, match="a machine that tells no keys apart"):
             machine.explain(*arguments)

@@ -115,9 +115,7 @@ def show_file(
         raise Refusal(f"{out} would hold a PNG picture: give it a name that ends in .png")
     writable(out)
     net = load(file)
-    if not hasattr(net, "plot"):
-        raise Refusal(f"{file} holds a machine, whose picture depends on its prompt: show it without --out")
-    with working(f"drawing {net.target}"):
+    with working(f"drawing {file}"):
         save(net.plot(), out)
     show(f"{out}: {net.target}, its error and its attention")
 
