@@ -88,15 +88,11 @@ class Machine(Shown, ABC):
 
     def explain(self, *prompt: Any, **options: Any) -> Any:
         """Which keys were read for one prompt, where the machine can tell."""
-        raise Refusal(
-            f"{self.title()} is a machine that tells no keys apart: look at what a call returns"
-        )
+        raise Refusal(f"{self.title()} is a machine that tells no keys apart: look at what a call returns")
 
     def plot(self) -> Any:
         """A machine computes what its prompt says, so without one there is nothing to draw."""
-        raise Refusal(
-            f"{self.title()} is a machine, without a picture of its own: call it with a program"
-        )
+        raise Refusal(f"{self.title()} is a machine, without a picture of its own: call it with a program")
 
     # one life for all: frozen, checked, promised
 
