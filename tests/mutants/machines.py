@@ -109,7 +109,13 @@ MUTANTS = [
     _mutant("numbers outside of the digest", "machine", "_written(plain), ", ""),
     _mutant("classes that were exchanged", "machine", "classes(self.network) != self._classes or ", ""),
     _mutant("methods that were set", "machine", " or overridden(self)", ""),
-    _mutant("a value that was edited", "result", "if not self.valid:", "if False:"),
+    Mutant(
+        "a value that was edited",
+        "src/headsmith/proof/handed.py",
+        'return self._digest() == vars(self)["_given"]',
+        "return True",
+        f"{TESTS}/test_result.py",
+    ),
     _mutant("attributes outside of the digest", "machine", ", wiring(self.network)]", "]"),
     _mutant("parameters that can be set", "machine", 'if "_frozen" in self.__dict__:', "if False:"),
     _mutant(

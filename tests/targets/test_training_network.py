@@ -233,6 +233,13 @@ def test_a_result_shows_itself():
         assert words in text
 
 
+def test_a_result_whose_weights_were_edited_is_void():
+    result = network(n=2, widths=(1, 2, 1), steps=1)(prompt([[0.5], [1.0]], [[0.5], [0.25]], [0.5]))
+    assert "certified" in repr(result)
+    result.weights[0][0, 0] += 1e-6
+    assert "void" in repr(result) and "certified" not in result._repr_html_() and "perturbed" not in str(result)
+
+
 def test_a_prompt_is_explained_and_random_ones_are_drawn():
     net = network((2, 3, 1), 4, 3)
     prompt = hs.prompt.training(torch.ones(4, 2).double() / 4, torch.ones(4, 1).double() / 2, [0.5, 0.25], init=1)

@@ -9,7 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from headsmith.proof.certificate import Certificate
-from headsmith.records.shown import Shown, number, upper
+from headsmith.proof.handed import Handed
+from headsmith.records.shown import number, upper
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class TrainingPrompt:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TrainingResult(Shown):
+class TrainingResult(Handed):
     """The trained network, its prediction for the query, and how far each step was from gradient descent.
 
     path           (batch..., steps + 1, D): all weights before the first and after every step, as the tokens hold them
@@ -50,7 +51,7 @@ class TrainingResult(Shown):
     initial: list[Tensor]
 
     def title(self) -> str:
-        return f"Result of {self.name}: {self.certificate.title().removeprefix('Certificate: ')}"
+        return f"Result of {self.name}: {self.promise()}"
 
     def rows(self) -> list[tuple[str, str]]:
         first, last = self.loss_curve[..., 0].double().mean(), self.loss_curve[..., -1].double().mean()
@@ -58,9 +59,9 @@ class TrainingResult(Shown):
         return [
             ("loss", f"{number(float(first), 6)} -> {number(float(last), 6)}"),
             ("prediction", ", ".join(number(v, 6) for v in flat[:8]) + (", ..." if len(flat) > 8 else "")),
-            ("steps", f"{self.perturbations.shape[-1]}, each perturbed by at most {upper(self._worst())}"),
-            *self.certificate.rows(),
+            ("steps", f"{self.perturbations.shape[-1]}{self._perturbed()}"),
+            *self.proof(),
         ]
 
-    def _worst(self) -> float:
-        return float(self.perturbations.amax())
+    def _perturbed(self) -> str:
+        return f", each perturbed by at most {upper(float(self.perturbations.amax()))}" if self.valid else ""
