@@ -14,6 +14,7 @@ from headsmith.network import (
     Select,
     Sparse,
     TokenMix,
+    digest,
     from_config,
     load_tensors,
     save_tensors,
@@ -147,3 +148,10 @@ def test_a_network_replaces_a_file_of_ours_and_nothing_else(network, tmp_path):
     with pytest.raises(Refusal, match="was not written by headsmith"):
         save_tensors(path, network.tensors(), {})
     assert path.read_bytes() == b"a thesis"
+
+
+def test_a_lone_entry_of_a_table_is_hashed_as_itself():
+    """torch calls it contiguous, whatever its stride is, and cannot view it as bytes."""
+    column = torch.arange(12.0, dtype=torch.float64).reshape(2, 6)[:1, 5]
+    assert column.stride() == (6,)
+    assert digest({}, {"b": column}) == digest({}, {"b": torch.tensor([5.0], dtype=torch.float64)})

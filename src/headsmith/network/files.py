@@ -235,7 +235,7 @@ def digest(config: Any, tensors: Mapping[str, Tensor]) -> str:
     """
     found = hashlib.sha256(canonical(config).encode())
     for name, tensor in sorted(tensors.items()):
-        data = tensor.detach().cpu().contiguous()
+        data = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)  # strides of lone entries, too
         found.update(f"{name}|{str(data.dtype).removeprefix('torch.')}|{list(data.shape)}|".encode())
         found.update(data.reshape(-1).view(torch.uint8).numpy().tobytes())
     return found.hexdigest()
