@@ -3,6 +3,9 @@
 from tests.mutants.mutant import Mutant
 
 BOUND, TERMS = "src/headsmith/proof/perturbation.py", "tests/proof/test_perturbation.py"
+CURVES, GATES = "src/headsmith/proof/curves.py", "src/headsmith/constructions/kinked_units.py"
+SMOOTH, UNITS = "src/headsmith/functions/smooth.py", "src/headsmith/constructions/smooth_units.py"
+WRITTEN = "tests/constructions/test_smooth_units.py"
 BLOCK, BLOCKS = "src/headsmith/constructions/training.py", "tests/constructions/test_training.py"
 TARGET, ASKED = "src/headsmith/targets/training.py", "tests/targets/test_training.py"
 RUN, RUNS = "src/headsmith/targets/training_network.py", "tests/targets/test_training_network.py"
@@ -11,6 +14,14 @@ TAPE, TAPES = "src/headsmith/constructions/tape.py", "tests/constructions/test_t
 
 def term(name: str, old: str, new: str) -> Mutant:
     return Mutant(name, BOUND, old, new, TERMS)
+
+
+def curve(name: str, old: str, new: str) -> Mutant:
+    return Mutant(name, CURVES, old, new, TERMS)
+
+
+def smooth(name: str, old: str, new: str) -> Mutant:
+    return Mutant(name, CURVES, old, new, "tests/proof/test_curves.py")
 
 
 def run(name: str, old: str, new: str) -> Mutant:
@@ -44,15 +55,15 @@ MUTANTS = [
     term("cutting off, halved", "CLIPPED = 4 ", "CLIPPED = 1 "),
     term("what is flushed", "return count * law.tokens * law.fmt.tiny", "return 0.0"),
     term("what is flushed in a sum", "found + tiny * (found > 0)", "found"),
-    term("hard tanh is flat", " + u * z.abs() * (z.abs() > 1)", ""),
-    term("hard tanh is flat, halved", "u * z.abs() * (z.abs() > 1)", "u / 2 * z.abs() * (z.abs() > 1)"),
-    term("hard tanh between its ends", "error * (~flat | law.worst)", "error * law.worst"),
-    term("a leak rounds", " + gamma(2, u) * floor * z.abs() * ((z < 0) | law.worst)", ""),
-    term("a leak hands on", "torch.where(shut, floor * error, error)", "torch.where(shut, 0 * error, error)"),
-    term("relu hands on", "torch.where(shut, floor * error, error)", "floor * error"),
-    term("a shut gate that leaks", "gamma(3, u) * (q.abs() + error)", "0 * q.abs()"),
-    term("what leaks was off", "shut = floor * error + ", "shut = 0 * error + "),
-    term("an open gate hands on", "torch.where(room > 0, error, shut)", "torch.where(room > 0, shut, shut)"),
+    curve("hard tanh is flat", " + u * z.abs() * (z.abs() > 1)", ""),
+    curve("hard tanh is flat, halved", "u * z.abs() * (z.abs() > 1)", "u / 2 * z.abs() * (z.abs() > 1)"),
+    curve("hard tanh between its ends", "error * (~flat | self.worst)", "error * self.worst"),
+    curve("a leak rounds", " + gamma(2, u) * floor * z.abs() * ((z < 0) | self.worst)", ""),
+    curve("a leak hands on", "torch.where(shut, floor * error, error)", "torch.where(shut, 0 * error, error)"),
+    curve("relu hands on", "torch.where(shut, floor * error, error)", "floor * error"),
+    curve("a shut gate that leaks", "gamma(3, u) * (q.abs() + e_q)", "0 * q.abs()"),
+    curve("what leaks was off", "shut = floor * e_q + ", "shut = 0 * e_q + "),
+    curve("an open gate hands on", "torch.where(self.kinked.room(z) > 0, e_q, shut)", "shut"),
     term("the residual rounds", "return r, e_f + u * (r.abs() + e_f)", "return r, e_f"),
     term("f is off", "return r, e_f + u * (r.abs() + e_f)", "return r, u * (r.abs() + e_f)"),
     term("the ends of Huber round", "u * (r.abs() + e_f + law.bend)", "0 * r"),
@@ -60,16 +71,41 @@ MUTANTS = [
     term("a sigmoid rounds", "e_f / 4 + (SQUASHED + 1) * u", "e_f / 4 + 0 * u"),
     term("f is off in a sigmoid", "e_f / 4 + (SQUASHED + 1) * u", "0 * e_f + (SQUASHED + 1) * u"),
     term("who is absent", "(part * here for part in", "(part for part in"),
-    term("the gap", "(room >= law.kinked.gap) & ", ""),
-    term("z is not known", "& (room > error)) |", ") |"),
-    term("z is not known, below", "| (room + error <= 0)", "| (room <= 0)"),
+    curve("the gap", "(room >= self.kinked.gap) & ", ""),
+    curve("z is not known", "& (room > error)) |", ") |"),
+    curve("z is not known, below", "| (room + error <= 0)", "| (room <= 0)"),
     term("kinks of who hands nothing back", " & (q.abs() + error > 0)", ""),
     term("the largest q", "torch.maximum(largest, (q.abs() + error).amax((-1, -2)))", "largest"),
-    term("the worst gate", "torch.maximum(error, shut) if law.worst else ", ""),
+    curve("the worst gate", "torch.maximum(e_q, shut) if self.worst else ", ""),
     term("the worst end of Huber", " & ~torch.tensor(law.worst)", ""),
-    term("the worst activation", "(~flat | law.worst)", "~flat"),
+    curve("the worst activation", "(~flat | self.worst)", "~flat"),
+    smooth("the bend of a value", " + self.smooth.bend * error / 2", ""),
+    smooth("the bend of a value, halved", "self.smooth.bend * error / 2", "self.smooth.bend * error / 4"),
+    smooth("the slope of a value", "steep = slope.abs() + ", "steep = "),
+    smooth("a value that is off", " + self.value.of(z)", ""),
+    smooth("the sum of a value", " + fmt.unit * self.highest(z.abs())", ""),
+    smooth("the sum of a value, halved", "fmt.unit * self.highest", "fmt.unit / 2 * self.highest"),
+    smooth("a value that is flushed", "self.highest(z.abs()) + fmt.tiny", "self.highest(z.abs())"),
+    smooth("the bend of a slope", " + self.smooth.bend * e_z", ""),
+    smooth("the bend of a slope, halved", "self.smooth.bend * e_z", "self.smooth.bend * e_z / 2"),
+    smooth("a slope times what was off", "return (slope.abs() + off) * e_q + ", "return "),
+    smooth("a slope that is off times what was off", "(slope.abs() + off) * e_q", "slope.abs() * e_q"),
+    smooth("a slope that is off", " + off * q.abs()", ""),
+    smooth("a slope that is off, halved", "off * q.abs()", "off * q.abs() / 2"),
+    smooth("the product with a slope", " + gamma(2, fmt.unit) * (slope * q).abs()", ""),
+    smooth("a product that is flushed", "(slope * q).abs() + fmt.tiny", "(slope * q).abs()"),
+    smooth("a slope of its own", "return self.slope.of(z) + ", "return "),
+    smooth("the sum of a slope", " + fmt.unit * slope.abs()", ""),
+    smooth("a slope that is flushed", "fmt.unit * slope.abs() + fmt.tiny", "fmt.unit * slope.abs()"),
+    smooth("three keys round, halved", "SOFT = 16", "SOFT = 8"),
+    smooth("what a table is off by", "self.approximation + self.fixed", "self.fixed"),
+    smooth("what a multiple of z is off by", " + self.each * z.abs()", ""),
+    Mutant("how flat a table is", SMOOTH, "TAIL = 1e-17", "TAIL = 5e-18", "tests/functions/test_smooth.py"),
+    Mutant("a table on its way", UNITS, "found.approximation.bound + 2 * TAIL", "0.0", WRITTEN),
+    Mutant("a table that rounds", UNITS, "+ 2 * TAIL, found.rounding.bound)", "+ 2 * TAIL)", WRITTEN),
+    Mutant("where tables end", RUN, "not highest <= HIGHEST", "False", "tests/targets/test_training_smooth.py"),
     Mutant("what is enforced", BLOCK, "min(rounding, ENFORCED * request.eps)", "request.eps / 2", ASKED),
-    Mutant("the lock of a gate", BLOCK, "{q: sign, c: -LOCK}", "{q: sign, c: -1.0}", BLOCKS),
+    Mutant("the lock of a gate", GATES, "{q: sign, c: -LOCK}", "{q: sign, c: -1.0}", BLOCKS),
     Mutant("the lock of a mask", BLOCK, "absent: -LOCK}", "absent: -1.0}", BLOCKS),
     Mutant("the query is absent", TAPE, 'stream[..., self.samples, self.slices["absent"].start] = 1.0', "pass", TAPES),
     Mutant("the share of a batch", TAPE, "share = self.samples / present.sum(-1)", "share = torch.ones(())", TAPES),

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from headsmith.functions.kinks import Kinked
+from headsmith.proof.curves import Kinks
 from headsmith.proof.moments import Kept, RootTable, largest_kept, largest_move, spent
 from headsmith.proof.perturbation import Law, Pass, perturbation
 from headsmith.proof.rounding import FORMATS, Format
@@ -177,8 +178,10 @@ def test_decay_is_charged_for_its_coefficient_its_product_and_its_sum():
     w, slope, decay, one = 1.6, 1.3, 0.7, torch.ones(1, 1).double()
     g = (slope + decay * w) * one
     kept = Kept(g, {"v": 0 * one}, {"v": g}, one, one)
-    step = Pass([w * one], [one], [w * one], w * one, one, [slope * one], one[0], one[0, 0], [-g], [w - g], [kept])
-    plain = Law(COARSE, 1, 7, Kinked.of("identity", "float64"), (), float("inf"), False, None)
+    step = Pass(
+        [w * one], [one], [w * one], [one], w * one, one, [slope * one], one[0], one[0, 0], [-g], [w - g], [kept]
+    )
+    plain = Law(COARSE, 1, 7, Kinks(Kinked.of("identity", "float64")), (), float("inf"), False, None)
     bounds = [
         float(perturbation(step, replace(plain, decay=d, optimizer=Optimizer("momentum", beta=0.5))).bound)
         for d in (decay, 0.0)

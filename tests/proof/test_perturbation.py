@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from headsmith.functions.kinks import Kinked
+from headsmith.proof.curves import Kinks
 from headsmith.proof.perturbation import SQUASHED, Law, Pass, perturbation, worst_step
 from headsmith.proof.rounding import FORMATS, Format
 
@@ -92,7 +93,7 @@ class Exact:
 
 def law_of(step, fmt=COARSE):
     bent = tuple(range(1, len(step.V)))
-    return Law(fmt, step.samples, T, step.kinked, bent, step.bend, False, step.box, step.decay)
+    return Law(fmt, step.samples, T, Kinks(step.kinked), bent, step.bend, False, step.box, step.decay)
 
 
 def attained(step, place):
@@ -118,6 +119,7 @@ def passed(step, **changes):
         rows=[torch.tensor(V).double() for V in step.V],
         reads=[rows(p) for p in kept["reads"]],
         z=[rows(z) for z in kept["z"]],
+        slopes=[rows(z) for z in kept["z"]],
         f=rows(kept["f"]),
         y=rows(step.y),
         deltas=[rows(d) for d in kept["deltas"]],
@@ -213,9 +215,9 @@ def test_cutting_off_costs_what_the_adversary_can_do():
     for g in (0.2, 3.0, 50.0):
         step = Exact([[[0.9]]], [0.0], [0.0], 1.0, box=(-1.0, 1.0))
         off = worst(lambda op, g=g, step=step: step.write(op, 0.9, g))
-        held = Pass([torch.tensor([[0.9]])], [torch.zeros(1, 1)], [torch.zeros(1, 1)], torch.zeros(1, 1),
-                    torch.zeros(1, 1), [torch.zeros(1, 1)], torch.ones(1), torch.tensor(1.0),
-                    [torch.tensor([[g]])], [torch.tensor([[1.0]])])  # fmt: skip
+        zero = torch.zeros(1, 1)
+        held = Pass([torch.tensor([[0.9]])], [zero], [zero], [zero], zero, zero, [zero],
+                    torch.ones(1), torch.tensor(1.0), [torch.tensor([[g]])], [torch.tensor([[1.0]])])  # fmt: skip
         bound = float(perturbation(held, law_of(step)).bound)
         assert off <= bound <= 3 * off
 
@@ -223,8 +225,8 @@ def test_cutting_off_costs_what_the_adversary_can_do():
 def test_a_sigmoid_is_a_quarter_as_steep():
     """Where y = sigmoid(f) nothing is left but what f and the sigmoid are off by."""
     one = torch.ones(1, 1, dtype=torch.float64)
-    held = Pass([one], [one], [one], one, one, [0 * one], one[0], one[0, 0] * 1e9, [0 * one], [one])
-    law = Law(COARSE, 1, T, RELU, (), INFINITE, True, None)
+    held = Pass([one], [one], [one], [one], one, one, [0 * one], one[0], one[0, 0] * 1e9, [0 * one], [one])
+    law = Law(COARSE, 1, T, Kinks(RELU), (), INFINITE, True, None)
     found = float(perturbation(held, law).bound)
     assert found == pytest.approx((3 / 4 + SQUASHED + 1) * u, rel=1e-3)
 
@@ -246,13 +248,14 @@ KINKS = {"relu": 0.0, "leaky": 0.0, "hard tanh": 1.0}
 def test_slopes_near_a_kink_are_counted(name):
     """In the gap, or nearer to the kink than z is known; not where a unit is 0 because its sample is."""
     kinked, kink = Kinked.of(name, "float64"), KINKS[name]
-    law = Law(FORMATS["float64"], 1, T, kinked, (1,), INFINITE, False, None)
+    law = Law(FORMATS["float64"], 1, T, Kinks(kinked), (1,), INFINITE, False, None)
 
     def count(z, x=1.0, above=1.0):
         one = torch.ones(1, 1, dtype=torch.float64)
         level = torch.tensor([[z]], dtype=torch.float64)
-        held = Pass([one, above * one], [x * one, one], [level, one], one, 0 * one, [one, one], one[0], one[0, 0],
-                    [one, one], [one, one])  # fmt: skip
+        ones = [one, one]
+        held = Pass([one, above * one], [x * one, one], [level, one], ones, one, 0 * one, ones, one[0], one[0, 0],
+                    ones, ones)  # fmt: skip
         return int(perturbation(held, law).kinks)
 
     inner = -1 if name == "hard tanh" else 1
@@ -300,7 +303,7 @@ def test_no_step_is_worse_than_the_worst(name, loss):
     """Random steps anywhere in the domain, gates open and shut."""
     g = torch.Generator().manual_seed(1)
     sizes = [(3, 2), (2, 3), (1, 2)]
-    law = Law(FORMATS["float32"], 4, T, Kinked.of(name, "float32"), (1, 2), 0.5 if loss == "huber" else INFINITE,
+    law = Law(FORMATS["float32"], 4, T, Kinks(Kinked.of(name, "float32")), (1, 2), 0.5 if loss == "huber" else INFINITE,
               loss == "squashed", (-2.0, 2.0), 0.1)  # fmt: skip
     most = float(worst_step(sizes, False, law, 0.1, x=1.5, y=1.0, w=2.0).bound)
     for _ in range(20):
@@ -309,7 +312,7 @@ def test_no_step_is_worse_than_the_worst(name, loss):
         for j, V in enumerate(rows, 1):
             reads.append(p)
             levels.append(p @ V.mT)
-            value = sum(out * torch.relu(a * levels[-1] + b) for a, b, out in law.kinked.value)
+            value = sum(out * torch.relu(a * levels[-1] + b) for a, b, out in law.curve.kinked.value)
             p = value if j < 3 else levels[-1]
         y = -p.sign() * (loss != "squashed")
         delta = (p - y).clamp(-law.bend, law.bend) if loss != "squashed" else torch.ones_like(p)
@@ -318,5 +321,7 @@ def test_no_step_is_worse_than_the_worst(name, loss):
             deltas.insert(0, deltas[0] @ V)
         moves = [0.1 * (d.mT @ r / 4 + 0.1 * V) for d, r, V in zip(deltas, reads, rows, strict=True)]
         after = [V + m for V, m in zip(rows, moves, strict=True)]
-        held = Pass(rows, reads, levels, p, y, deltas, torch.ones(4).double(), torch.tensor(0.1).double(), moves, after)
+        held = Pass(
+            rows, reads, levels, levels, p, y, deltas, torch.ones(4).double(), torch.tensor(0.1).double(), moves, after
+        )
         assert float(perturbation(held, law).bound) <= most

@@ -6,7 +6,8 @@ import torch
 from headsmith.reference.autograd import ACTIVATIONS, descended, outputs
 
 MODULES = {"relu": torch.nn.ReLU, "leaky": torch.nn.LeakyReLU, "hard tanh": torch.nn.Hardtanh,
-           "identity": torch.nn.Identity}  # fmt: skip
+           "identity": torch.nn.Identity, "tanh": torch.nn.Tanh, "sigmoid": torch.nn.Sigmoid, "silu": torch.nn.SiLU,
+           "softplus": torch.nn.Softplus, "gelu": torch.nn.GELU}  # fmt: skip
 
 
 @pytest.mark.parametrize("biases", [False, True])

@@ -7,7 +7,8 @@ from torch.nn import functional as F
 
 from headsmith.reference.backpropagation import CURVES, Backpropagation
 
-TORCH = {"identity": lambda z: z, "relu": F.relu, "leaky": F.leaky_relu, "hard tanh": F.hardtanh}
+TORCH = {"identity": lambda z: z, "relu": F.relu, "leaky": F.leaky_relu, "hard tanh": F.hardtanh, "tanh": torch.tanh,
+         "sigmoid": torch.sigmoid, "silu": F.silu, "softplus": F.softplus, "gelu": F.gelu}  # fmt: skip
 
 
 def balls(x):

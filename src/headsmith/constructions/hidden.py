@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
-from headsmith.network import FeedForward, Sparse
+from headsmith.network import Attention, FeedForward, Map, Select, Sparse
 
 Terms = Mapping[int, float]
 
@@ -60,3 +61,9 @@ def _table(rows: Sequence[Terms], terms: int) -> tuple[list[list[int]], list[lis
 def scaled(features: Iterable[int], coefficient: float) -> list[Terms]:
     """One row for each feature, times the coefficient."""
     return [{f: coefficient} for f in features]
+
+
+def itself(query: Map, key: Map, value: Map, writes: list[list[int]], width: int) -> Attention:
+    """out = x + sum_heads relu(query . key) value, all three of one token."""
+    options: dict[str, Any] = {"visible": "self", "weights": "relu", "residual": True}
+    return Attention(query, key, value, Select.writing(writes, width), **options)

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
 
 import torch
 
-from headsmith.constructions.hidden import Hidden, heads, mlp, scaled
+from headsmith.constructions.hidden import Hidden, heads, itself, mlp, scaled
 from headsmith.constructions.tape import Tape
 from headsmith.functions import Expression, parse
 from headsmith.network import Attention, Copies, Layer, Select
@@ -78,7 +77,7 @@ def square(tape: Tape) -> Attention:
     """s = relu(g g) own, a head for each feature."""
     each = Select([[g] for g in tape.rows("g")], tape.width)
     ones = Select([tape.rows("own")] * tape.fan, tape.width)
-    return _itself(each, each, ones, [[s] for s in tape.rows("square")], tape.width)
+    return itself(each, each, ones, [[s] for s in tape.rows("square")], tape.width)
 
 
 def pace(tape: Tape, dtype: torch.dtype) -> Attention:
@@ -88,7 +87,7 @@ def pace(tape: Tape, dtype: torch.dtype) -> Attention:
     value = [scaled(tape.rows("v"), -1.0)] if momentum else [scaled(tape.rows("m"), -1.0), scaled(tape.rows("v"), 1.0)]
     writes = [tape.rows("g")] if momentum else [tape.rows("ahead"), tape.rows("spread")]
     own = Select([tape.rows("own")] * len(asks), tape.width)
-    return _itself(Select(asks, tape.width), own, heads(value, tape.width, dtype), writes, tape.width)
+    return itself(Select(asks, tape.width), own, heads(value, tape.width, dtype), writes, tape.width)
 
 
 def root(tape: Tape, head: Head, dtype: torch.dtype) -> Copies:
@@ -100,12 +99,6 @@ def root(tape: Tape, head: Head, dtype: torch.dtype) -> Copies:
     query, key, value = (Select(rows, tape.width) for rows in (reads[0], own, reads[1]))
     write = Select.writing([[g] for g in tape.rows("g")], tape.width)
     return Copies(query, key, value, write, slopes, offsets, levels, residual=True)
-
-
-def _itself(query: Any, key: Any, value: Any, writes: list[list[int]], width: int) -> Attention:
-    """out = x + sum_heads relu(query . key) value, all three of one token."""
-    options: dict[str, Any] = {"visible": "self", "weights": "relu", "residual": True}
-    return Attention(query, key, value, Select.writing(writes, width), **options)
 
 
 def reciprocal(optimizer: Optimizer) -> Expression:

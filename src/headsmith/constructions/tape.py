@@ -104,6 +104,10 @@ class Tape:
         """The family that holds p(j): x for the inputs, z where a layer has no activation."""
         return "x" if j == 0 else f"p {j}" if j in self.bent else f"z {j}"
 
+    def handed(self, j: int) -> str:
+        """The family of what layer j is handed back, before its slope: delta, where a gate leaves it in place."""
+        return f"q {j}" if f"q {j}" in self.slices else f"delta {j}"
+
     def reads(self, j: int) -> list[int]:
         """What the units of layer j read: p(j - 1), then the constant of their bias."""
         return self.rows(self.activation(j - 1)) + (self.rows("one") if self.biases else [])
@@ -121,7 +125,7 @@ class Tape:
 
     def scratch(self) -> list[int]:
         """Features that a step leaves as 0, the moves g apart."""
-        used = ("z", "p", "slope", "delta", "odds", "square", "ahead", "spread")
+        used = ("z", "p", "slope", "delta", "q", "fold", "cut", "odds", "square", "ahead", "spread")
         return [row for name in self.slices if name.split()[0] in used for row in self.rows(name)]
 
     @property

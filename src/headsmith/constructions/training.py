@@ -24,7 +24,7 @@ Adam's reciprocal root is a table: its error times |m^| is the approximation par
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,14 +32,17 @@ import torch
 
 from headsmith.constructions.design import Design, Short
 from headsmith.constructions.hidden import Hidden, Terms, heads, mlp, scaled
+from headsmith.constructions.kinked_units import KinkedUnits
 from headsmith.constructions.optimizing import optimizing, prove_root
 from headsmith.constructions.rule import copied_head
+from headsmith.constructions.smooth_units import SmoothUnits
 from headsmith.constructions.tape import Tape
 from headsmith.functions.kinks import Kinked
+from headsmith.functions.smooth import SMOOTH, Smooth
 from headsmith.network import Attention, Layer, Map, Network, Select
 from headsmith.proof.certificate import Bound
-from headsmith.proof.composition import Error
-from headsmith.proof.perturbation import LOCK
+from headsmith.proof.moments import RootTable
+from headsmith.proof.perturbation import LOCK, Law
 from headsmith.proof.statement import Head
 from headsmith.records.shown import upper
 
@@ -47,6 +50,12 @@ if TYPE_CHECKING:
     from headsmith.compiler.request import Request
 
 SIGNS = (1.0, -1.0)
+EXTRA: dict[str, Callable[[int], tuple[int, int]]] = {
+    "gd": lambda fan: (0, 0),
+    "momentum": lambda fan: (1, 1),
+    "adam": lambda fan: (3, 2 * fan + 2),
+}
+"""optimizer -> its attention layers and heads, for rows of this length"""
 ENFORCED = 0.99  # of eps is what a step may use: the rest is room for the slack of the certificate
 
 
@@ -59,10 +68,15 @@ class CompactTraining(Design):
     units: tuple[int, ...]
     extra: tuple[int, int] = (0, 0)  # attention layers and heads of a step that the optimizer needs
     root: Head | None = None  # Adam's table
+    tables: tuple[Head, ...] = ()  # those of the activation
 
     @property
     def keys(self) -> int:
-        return sum(self.units) + (self.root.keys if self.root is not None else 0)
+        return sum(self.units) + sum(table.keys for table in self._tables)
+
+    @property
+    def _tables(self) -> tuple[Head, ...]:
+        return self.tables if self.root is None else (*self.tables, self.root)
 
     @property
     def heads(self) -> int:
@@ -74,17 +88,31 @@ class CompactTraining(Design):
 
     def method(self, target: Any) -> str:
         blocks = 2 * len(self.units) + self.extra[0]
-        table = f", a table of {self.root.keys} keys" if self.root is not None else ""
+        table = "".join(f", a table of {table.keys} keys" for table in self._tables)
         return f"compact, {blocks} blocks a step and {len(self.units)} to read out{table}"
 
     def network(self, target: Any, dtype: str) -> Network:
-        return block(target, dtype, self.root)
+        return block(target, dtype, self.root, self.tables)
 
-    def table(self, target: Any, request: Request) -> Error | None:
-        """What is proved of Adam's table on the range of v^."""
-        if self.root is None:
-            return None
-        return prove_root(self.root, target.optimized, request.domain["v"][1], request.dtype)
+    def law(self, target: Any, request: Request) -> Law:
+        """What the error bound of a step has to know, the tables proved."""
+        tape, dtype, root = target.tape, request.dtype, RootTable()
+        if self.root is not None:
+            found = prove_root(self.root, target.optimized, request.domain["v"][1], dtype)
+            root = RootTable(found.approximation, found.rounding)
+        return Law(
+            request.format,
+            tape.samples,
+            tape.tokens,
+            units_of(target.activation, self.tables, dtype).curve(dtype),
+            tape.bent,
+            target.bend,
+            target.squashed,
+            target.project,
+            target.decay,
+            optimizer=target.optimized,
+            table=root,
+        )
 
     def prove(self, target: Any, request: Request) -> Bound:
         """What a step can be off by anywhere in the domain, or what is enforced at every step if that is less."""
@@ -92,39 +120,61 @@ class CompactTraining(Design):
         least = request.format.unit * size / target.rate
         if not least <= ENFORCED * request.eps:  # a plan that would refuse every prompt worth the name
             raise Short(f"rounding a weight of size {size:g} alone perturbs its gradient by {upper(least)}", 2 * least)
-        approximation, rounding = target.worst(request, self.table(target, request))
-        if self.root is None:
+        approximation, rounding = target.worst(request, self.law(target, request))
+        if not self._tables:
             return Bound(0.0, min(rounding, ENFORCED * request.eps))
         half = ENFORCED * request.eps / 2
         return Bound(min(approximation, half), min(rounding, half))
 
     @classmethod
-    def of(cls, target: Any, root: Head | None) -> CompactTraining:
+    def of(cls, target: Any, root: Head | None, tables: Sequence[Head] = ()) -> CompactTraining:
         """The sizes are those of the target."""
-        fan = target.tape.fan
-        extra = {"gd": (0, 0), "momentum": (1, 1), "adam": (3, 2 * fan + 2)}[target.optimized.name]
-        return cls(target.steps, target.widths[1:], extra, root)
+        tape, extra = target.tape, EXTRA[target.optimized.name](target.tape.fan)
+        if target.activation in SMOOTH:
+            smooth = Smooth.of(target.activation)
+            each = len(smooth.value) + len(smooth.slope) + 2
+            extra = extra[0] + 3 * len(tape.bent), extra[1] + each * sum(tape.widths[j] for j in tape.bent)
+        return cls(target.steps, target.widths[1:], extra, root, tuple(tables))
 
     @classmethod
     def stored(cls, target: Any, network: Network, request: Request, record: dict[str, Any]) -> CompactTraining:
-        return cls.of(target, copied_head(network.layers["root"]) if "root" in network.layers else None)
+        root = copied_head(network.layers["root"]) if "root" in network.layers else None
+        return cls.of(target, root, stored_tables(network, target))
 
 
-def block(target: Any, dtype: str, root: Head | None = None) -> Network:
+def units_of(activation: str, tables: Sequence[Head], dtype: str) -> KinkedUnits | SmoothUnits:
+    """How units have this activation."""
+    if activation in SMOOTH:
+        return SmoothUnits(Smooth.of(activation), tuple(tables))
+    return KinkedUnits(Kinked.of(activation, dtype))
+
+
+def stored_tables(network: Network, target: Any) -> list[Head]:
+    """The tables that were searched, of value and slope, which all units share."""
+    if target.activation not in SMOOTH or not target.tape.bent:
+        return []
+    smooth, first = Smooth.of(target.activation), target.tape.bent[0]
+    parts = (("bend", smooth.value), ("slope", smooth.slope))
+    return [copied_head(network.layers[f"{name}{first}"]) for name, found in parts if found[0].formula]
+
+
+def block(target: Any, dtype: str, root: Head | None = None, tables: Sequence[Head] = ()) -> Network:
     """The layers of one step, which all steps share, with a name for each variable."""
     tape: Tape = target.tape
-    layers = dict(_layers(target, tape, dtype, root))
+    layers = dict(_layers(target, tape, dtype, root, tables))
     names = {name: place for j in tape.layers for name, place in _variables(tape, j)}
     features = [*tape.features()]
     return Network(layers, tokens=tape.names(), features=features, variables=names, loops=target.steps)
 
 
-def _layers(target: Any, tape: Tape, dtype: str, root: Head | None) -> Iterator[tuple[str, Layer]]:
-    kinked, kind, last = Kinked.of(target.activation, dtype), getattr(torch, dtype), tape.depth
+def _layers(
+    target: Any, tape: Tape, dtype: str, root: Head | None, tables: Sequence[Head]
+) -> Iterator[tuple[str, Layer]]:
+    kind, last, units = getattr(torch, dtype), tape.depth, units_of(target.activation, tables, dtype)
     for j in tape.layers:
         yield f"forward{j}", forward(tape, j, kind)
         if j in tape.bent:
-            yield f"bend{j}", mlp(bends(tape, j, kinked), tape.width, kind)
+            yield from units.forward(tape, j, kind)
     outputs = "odds" if target.squashed else tape.activation(last)
     if target.squashed:
         yield "squash", squash(tape, kind)
@@ -133,7 +183,7 @@ def _layers(target: Any, tape: Tape, dtype: str, root: Head | None) -> Iterator[
         if j < last:
             yield f"backward{j}", backward(tape, j, kind)
         if j in tape.bent:
-            yield f"gate{j}", mlp(gates(tape, j, kinked), tape.width, kind)
+            yield f"gate{j}", units.backward(tape, j, kind)
     if target.decay and not tape.moments:
         yield "shrink", shrink(tape, target.decay, kind)
     yield "descend", update(tape, kind)
@@ -183,7 +233,7 @@ def backward(tape: Tape, j: int, dtype: torch.dtype) -> Attention:
     query = [scaled(tape.rows(f"delta {j + 1}"), sign) for sign in SIGNS]
     value = [scaled(tape.row(j + 1)[: tape.widths[j]], sign * tape.tokens) for sign in SIGNS]
     names = Select([tape.rows(f"unit {j + 1}")] * 2, tape.width)
-    return _attend(tape, query, names, value, [tape.rows(f"delta {j}")] * 2, dtype)
+    return _attend(tape, query, names, value, [tape.rows(tape.handed(j))] * 2, dtype)
 
 
 def update(tape: Tape, dtype: torch.dtype) -> Attention:
@@ -250,37 +300,13 @@ def _attend(
 # MLPs: what a token does by itself
 
 
-def bends(tape: Tape, j: int, kinked: Kinked) -> Iterator[Hidden]:
-    """p = r(z), and the penalty c in the place of the slope."""
-    [one] = tape.rows("one")
-    for z, p, c in zip(*(tape.rows(f"{name} {j}") for name in ("z", "p", "slope")), strict=True):
-        for slope, shift, out in kinked.value:
-            yield Hidden({z: slope, one: shift}, {p: out})
-        for slope, shift in kinked.penalty:
-            yield Hidden({z: slope, one: shift}, {c: 1.0})
-
-
 def losses(tape: Tape, slopes: Sequence[tuple[float, float]], outputs: str) -> Iterator[Hidden]:
     """delta(N) = sum of out (relu(f - y - shift) - relu(y - f - shift)) over (shift, out), 0 for who is absent."""
     [one], [absent] = tape.rows("one"), tape.rows("absent")
-    for f, y, delta in zip(tape.rows(outputs), tape.rows("y"), tape.rows(f"delta {tape.depth}"), strict=True):
+    for f, y, delta in zip(tape.rows(outputs), tape.rows("y"), tape.rows(tape.handed(tape.depth)), strict=True):
         for shift, out in slopes:
             for sign in SIGNS:
                 yield Hidden({f: sign, y: -sign, one: -shift, absent: -LOCK}, {delta: sign * out})
-
-
-def gates(tape: Tape, j: int, kinked: Kinked) -> Iterator[Hidden]:
-    """q becomes q where c = 0 and `floor` q where c >= 1; c becomes the slope."""
-    [one], floor = tape.rows("one"), kinked.floor
-    for q, c in zip(tape.rows(f"delta {j}"), tape.rows(f"slope {j}"), strict=True):
-        for sign in SIGNS:
-            yield Hidden({q: sign, c: -LOCK}, {q: sign * (1 - floor)})
-        for sign in SIGNS:
-            yield Hidden({q: sign}, {q: -sign * (1 - floor)})
-        yield Hidden({c: 1.0}, {c: -1.0})
-        yield Hidden({one: 1.0, c: -LOCK}, {c: 1 - floor})
-        if floor:
-            yield Hidden({one: 1.0}, {c: floor})
 
 
 def cleaning(tape: Tape, box: tuple[float, float] | None) -> Iterator[Hidden]:

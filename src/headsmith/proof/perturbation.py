@@ -6,7 +6,7 @@ The recursion of the dossier's a posteriori certificate, entry by entry, for wha
 exact| of the letter beside it; k roundings of a term cost gamma(k) of it):
 
     z = V p        E_z = |V| E_p + gamma(fan + 2) |V| |p|                  f dot, 1/T, T
-    p = r(z)       E_p = E_z + own                                         r is 1-Lipschitz
+    p = r(z)       E_p = |r'| E_z + own                                    `proof.curves`
     delta(N)       E   = steepest loss'' E_f + own
     q = V' delta   E_q = |V'| E_delta + gamma(units + 3) |V'| |delta|      1/T, T V, a product, a dot, two heads
     delta = r' q   E   = r' E_q + own
@@ -28,7 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headsmith.functions.kinks import Kinked
+from headsmith.proof.curves import Kinks, Smoothness
 from headsmith.proof.moments import Kept, RootTable, largest_kept, largest_move, spent
 from headsmith.proof.rounding import INFLATE, Format, gamma
 from headsmith.reference.optimizers import Optimizer
@@ -43,14 +43,14 @@ SQUASHED = 8  # units of roundoff that a sigmoid of two keys may be off by: exp 
 class Law:
     """What a step computes with: format, tokens, activation, loss' and box; `bent` layers have the activation.
 
-    `bend` is the largest |loss'|; infinite for the squared loss. `squashed`: loss' is of sigmoid(f). `worst`: every
-    gate and every activation is taken to be on its worse side.
+    `bend` is the largest |loss'|; infinite for the squared loss. `squashed`: loss' is of sigmoid(f). `worst`: a number
+    of w' may lie at an end of the box, and a residual where the Huber loss turns.
     """
 
     fmt: Format
     samples: int
     tokens: int
-    kinked: Kinked
+    curve: Kinks | Smoothness
     bent: tuple[int, ...]
     bend: float
     squashed: bool
@@ -63,11 +63,12 @@ class Law:
 
 @dataclass(frozen=True)
 class Pass:
-    """One step as it was run, in float64, each (batch..., n, ...): rows V_j, what they read, z_j, delta_j, g, w'."""
+    """One step as it was run, in float64, each (batch..., n, ...): V_j, what it reads, z_j, r', delta_j, g, w'."""
 
     rows: Sequence[Tensor]
     reads: Sequence[Tensor]
     z: Sequence[Tensor]
+    slopes: Sequence[Tensor]  # where a layer has no activation, anything
     f: Tensor
     y: Tensor
     deltas: Sequence[Tensor]
@@ -93,7 +94,16 @@ class Perturbation:
 
 
 def perturbation(step: Pass, law: Law) -> Perturbation:
-    """The bound of each step of a batch."""
+    """The bound of each step of a batch; its approximation is what remains of it in exact arithmetic."""
+    found, curve = _perturbation(step, law), law.curve.exact()
+    if curve is None or not curve.value.approximation + curve.slope.approximation:
+        return found
+    fmt, table = Format("exact", 0.0, 0.0), RootTable(law.table.approximation)
+    remains = _perturbation(step, replace(law, fmt=fmt, table=table, curve=curve))
+    return replace(found, approximation=remains.bound)
+
+
+def _perturbation(step: Pass, law: Law) -> Perturbation:
     read, e_f, e_z = _forward(step, law)
     deltas, kinks, largest = _backward(step, law, e_f, e_z)
     total: dict[str, Any] = dict.fromkeys(("w", "table", *law.optimizer.moments), torch.zeros(()))
@@ -144,7 +154,7 @@ def _forward(step: Pass, law: Law) -> tuple[list[Tensor], Tensor, list[Tensor]]:
     for j, (rows, p, z) in enumerate(zip(step.rows, step.reads, step.z, strict=True), 1):
         fan = p.shape[-1]
         e_z = _product(read[-1] + gamma(fan + 2, u) * p.abs(), rows.abs().mT, _tiny(law, fan + 2))
-        e_p = _bent(z, e_z, law) if j in law.bent else e_z
+        e_p = law.curve.bent(z, step.slopes[j - 1], e_z, law.fmt) if j in law.bent else e_z
         spare = step.reads[j].shape[-1] - e_p.shape[-1] if j < len(step.rows) else 0
         read.append(torch.nn.functional.pad(e_p, (0, spare)))  # the constant of a bias is exact
         found.append(e_z)
@@ -155,16 +165,6 @@ def _product(error: Tensor, sizes: Tensor, tiny: float) -> Tensor:
     """E of a sum of products; where all of them are 0 nothing can be flushed, and nothing is off."""
     found = error @ sizes
     return found + tiny * (found > 0)
-
-
-def _bent(z: Tensor, error: Tensor, law: Law) -> Tensor:
-    """E of r(z): none where relu is shut, for z - 1 and a sum beyond 1, for a product and a coefficient of a leak."""
-    u, floor = law.fmt.unit, law.kinked.floor
-    if law.kinked.name == "hard tanh":
-        flat = z.abs() - error >= 1
-        return error * (~flat | law.worst) + u * z.abs() * (z.abs() > 1)
-    shut = z + error <= 0
-    return torch.where(shut, floor * error, error) + gamma(2, u) * floor * z.abs() * ((z < 0) | law.worst)
 
 
 def _backward(step: Pass, law: Law, e_f: Tensor, e_z: Sequence[Tensor]) -> tuple[list[Tensor], Tensor, Tensor]:
@@ -183,8 +183,9 @@ def _backward(step: Pass, law: Law, e_f: Tensor, e_z: Sequence[Tensor]) -> tuple
             q = above @ rows
             error, largest = error * here, torch.maximum(largest, (q.abs() + error).amax((-1, -2)))
         if j in law.bent:
-            kinks = kinks + (_doubtful(step.z[j - 1], e_z[j - 1], law) & (q.abs() + error > 0)).sum((-1, -2))
-            error = _gated(q, error, law.kinked.room(step.z[j - 1]), law)
+            z, e = step.z[j - 1], e_z[j - 1]
+            kinks = kinks + (law.curve.doubtful(z, e) & (q.abs() + error > 0)).sum((-1, -2))
+            error = law.curve.handed(q, error, z, step.slopes[j - 1], e, law.fmt)
         found.append(error)
     return found[::-1], kinks, largest
 
@@ -198,19 +199,6 @@ def _slope_of_loss(step: Pass, law: Law, e_f: Tensor) -> tuple[Tensor, Tensor]:
         return r, e_f + u * (r.abs() + e_f)
     flat = (r.abs() * (1 - u) - e_f > law.bend) & ~torch.tensor(law.worst)  # where clip forgets what f is off by
     return r.clamp(-law.bend, law.bend), e_f * ~flat + u * (r.abs() + e_f + law.bend)
-
-
-def _doubtful(z: Tensor, error: Tensor, law: Law) -> Tensor:
-    """Whether z is in the gap, or rounding cannot tell on which side of a kink it is."""
-    room = law.kinked.room(z)
-    return ~(((room >= law.kinked.gap) & (room > error)) | (room + error <= 0))
-
-
-def _gated(q: Tensor, error: Tensor, room: Tensor, law: Law) -> Tensor:
-    """E of slope q: the slope times E_q, and q - (1 - floor) q where a leak is what remains."""
-    floor, u = law.kinked.floor, law.fmt.unit
-    shut = floor * error + (gamma(3, u) * (q.abs() + error) if floor else 0.0)
-    return torch.maximum(error, shut) if law.worst else torch.where(room > 0, error, shut)
 
 
 def worst_step(
@@ -234,16 +222,17 @@ def worst_step(
     for j, V in enumerate(rows, 1):
         reads.append(torch.cat([p, one], -1) if biases else p)
         levels.append(grow * reads[-1] @ V.mT)
-        bounded = j in law.bent and law.kinked.name == "hard tanh"
-        p = levels[-1].clamp(max=1.0) if bounded else levels[-1]
-    deltas = [(p + y).clamp(max=1.0 if law.squashed else law.bend)]
+        p = law.curve.highest(levels[-1]) if j in law.bent else levels[-1]
+    last = law.curve.steep if len(rows) in law.bent else 1.0
+    deltas = [last * (p + y).clamp(max=1.0 if law.squashed else law.bend)]
     for V, z in zip(rows[:0:-1], levels[-2::-1], strict=True):
-        deltas.append(grow * deltas[-1] @ V[:, : z.shape[-1]])
+        deltas.append(grow * law.curve.steep * deltas[-1] @ V[:, : z.shape[-1]])
     deltas = deltas[::-1]
     slopes = [grow * (d.mT @ p + law.decay * V) for d, p, V in zip(deltas, reads, rows, strict=True)]
     kept = [largest_kept(g, law.optimizer, v, law.fmt) for g in slopes]
     moves = [rate * largest_move(g, law.optimizer, law.table, law.fmt) for g in slopes]
     after = [V + move for V, move in zip(rows, moves, strict=True)]
     told, answers = torch.tensor(rate).double(), -y * torch.ones_like(p)
-    step = Pass(rows, reads, levels, p, answers, deltas, one[0], told, moves, after, kept)
-    return perturbation(step, replace(law, worst=True))
+    slopes = [law.curve.steep * torch.ones_like(z) for z in levels]
+    step = Pass(rows, reads, levels, slopes, p, answers, deltas, one[0], told, moves, after, kept)
+    return perturbation(step, replace(law, worst=True, curve=law.curve.worsened()))

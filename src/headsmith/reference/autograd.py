@@ -19,6 +19,11 @@ ACTIVATIONS: dict[str, Curve] = {
     "leaky": F.leaky_relu,
     "hard tanh": F.hardtanh,
     "identity": lambda z: z,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "silu": F.silu,
+    "softplus": lambda z: F.softplus(z, threshold=1e3),
+    "gelu": F.gelu,
 }
 
 

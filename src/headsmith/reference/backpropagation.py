@@ -29,11 +29,25 @@ def _inside(z: arb) -> arb:
     return arb(1) if size < 1 else arb(0) if size >= 1 else hull(0, 1)
 
 
+def _sigmoid(z: arb) -> arb:
+    return 1 / (1 + (-z).exp())
+
+
+def _normal(z: arb) -> arb:
+    """The share of a normal distribution below z."""
+    return (-z / arb(2).sqrt()).erfc() / 2
+
+
 CURVES: dict[str, tuple[Curve, Curve]] = {
     "identity": (lambda z: z, lambda z: arb(1)),
     "relu": (lambda z: z.max(arb(0)), _step(0.0, 1.0)),
     "leaky": (lambda z: z.max(arb(0)) + arb(LEAK) * z.min(arb(0)), _step(LEAK, 1.0)),
     "hard tanh": (lambda z: z.max(arb(-1)).min(arb(1)), _inside),
+    "tanh": (lambda z: z.tanh(), lambda z: 1 / z.cosh() ** 2),
+    "sigmoid": (_sigmoid, lambda z: _sigmoid(z) * _sigmoid(-z)),
+    "silu": (lambda z: z * _sigmoid(z), lambda z: _sigmoid(z) * (1 + z * _sigmoid(-z))),
+    "softplus": (lambda z: (1 + (-abs(z)).exp()).log() + z.max(arb(0)), _sigmoid),
+    "gelu": (lambda z: z * _normal(z), lambda z: _normal(z) + z * (-z * z / 2).exp() / (2 * arb.pi()).sqrt()),
 }
 """activation -> (r, r')"""
 

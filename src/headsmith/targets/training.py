@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -33,12 +33,11 @@ from headsmith.constructions.design import Design, many
 from headsmith.constructions.tape import Tape
 from headsmith.constructions.training import ENFORCED, CompactTraining, last_move
 from headsmith.functions.kinks import Kinked
+from headsmith.functions.smooth import SMOOTH, Smooth
 from headsmith.network import Network
-from headsmith.proof.composition import Error
 from headsmith.proof.domain import Domain, Finite, exactly, read_interval
-from headsmith.proof.moments import RootTable
 from headsmith.proof.perturbation import Law, worst_step
-from headsmith.proof.rounding import FORMATS
+from headsmith.proof.statement import Head
 from headsmith.reference.optimizers import Optimizer
 from headsmith.refusal import Refusal
 from headsmith.targets.reading import check_sizes
@@ -52,13 +51,17 @@ from headsmith.targets.training_fields import (
     read_optimizer,
     read_spread,
 )  # fmt: skip
-from headsmith.targets.training_root import near_enough, root_table
+from headsmith.targets.training_tables import activation_tables, near_enough, root_table
 
 ROOM = {"x": 4.0, "y": 4.0, "w": 8.0}
 OUTPUTS = ("identity", "activation")
 STILL = (
     "the start is w = 0, a stationary point: every unit answers 0 and hands back 0, so the gradient of every matrix "
     "is 0 and no step moves any; give init= a seed, or matrices that are not 0"
+)
+ALIKE = (
+    "the start is w = 0, where all units of a layer are the same, and so is what they are handed back: no step would "
+    "ever tell them apart; give init= a seed, or matrices that are not 0"
 )
 Plan = tuple[Tensor, Tensor]  # rates (batch..., steps) and masks (batch..., steps, n)
 Snapshots = tuple[Tensor, Tensor, Tensor]
@@ -70,7 +73,7 @@ SPREAD_SAID = "; v of the set: v* / (1 - b2^t) of each step, checked at run time
 class Training(Target):
     """Gradient descent on a network of these widths, (inputs, hidden, ..., outputs), run by the forward pass.
 
-    activation  relu, leaky (slope 0.01), hard tanh, identity
+    activation  relu, leaky (slope 0.01), hard tanh, identity, tanh, sigmoid, silu, softplus, gelu
     loss        "squared", "huber(1.5)" (huber: 1) or "logistic"
     output      "identity", or "activation": also on the last layer, as the paper has it
     project     a box for all weights after each step: a number B for [-B, B], or two ends around 0
@@ -147,6 +150,9 @@ class Training(Target):
         units = sum(self.widths[1:])
         moments = self.optimized.moments
         extra = (("odds", self.widths[-1]),) * self.squashed + (("fade", units),) * (self.decay > 0 and not moments)
+        if self.activation in SMOOTH:
+            families = ("q", *(table.reads for table in Smooth.of(self.activation).searched))
+            extra += tuple((f"{name} {j}", self.widths[j]) for j in bent for name in families)
         return Tape(tuple(self.widths), self.samples, self.biases, bent, extra, moments)
 
     @property
@@ -188,20 +194,23 @@ class Training(Target):
         return stepped(self)["w"]
 
     def statement(self, request: Request) -> str:
-        gap = Kinked.of(self.activation, request.dtype).gap
-        near = (
-            f", or a subgradient where a pre-activation is within {exactly(gap)} of a kink of {self.activation} or "
-            "rounding cannot tell it from one"
-        )
         return (
             f"{claims(self)} for every {request.dtype} {request.domain} and query in the set of "
             f"x, in each of the {self.steps} steps w -> w' that the network answers, {held(self)}"
             f"; gradient: of the {self.loss} loss on {many(self.samples, 'sample')} (or those that a mask "
             f"leaves) of a {'-'.join(map(str, self.widths))} {self.activation} network with {self.output} output"
-            f"{' and biases' * self.biases}{near * bool(self.tape.bent)}; rate: {exactly(self.rate)}, or that of the "
+            f"{' and biases' * self.biases}{self._near(request)}; rate: {exactly(self.rate)}, or that of the "
             f"prompt{SPREAD_SAID * (self.optimizer == 'adam')}; a step whose own error bound, worked out from its "
             "tokens, is larger than the bound is refused"
         )
+
+    def _near(self, request: Request) -> str:
+        """What is said of kinks."""
+        if self.activation in SMOOTH or not self.tape.bent:
+            return ""
+        gap = exactly(Kinked.of(self.activation, request.dtype).gap)
+        kink = f"a pre-activation is within {gap} of a kink of {self.activation}"
+        return f", or a subgradient where {kink} or rounding cannot tell it from one"
 
     def domain(self, given: Any, dtype: str) -> Domain:
         """|x|, |y| <= 4, |w| <= 8, v^ <= 4; a number is for the first three, a mapping changes some of them."""
@@ -227,7 +236,7 @@ class Training(Target):
         _, _, query, w, *plan = inputs
         domain.check("x", query)
         if self.tape.depth > 1 and bool((w == 0).all(-1).any()):
-            raise Refusal(STILL)
+            raise Refusal(ALIKE if self.activation in ("sigmoid", "softplus") else STILL)
         rates, masks = (*plan, None, None)[:2]
         if rates is not None and not bool(((rates > 0) & (rates < 1e6)).all()):
             raise Refusal("the rates of a prompt must be positive numbers below 1e6, one for each step")
@@ -271,20 +280,18 @@ class Training(Target):
             size = request.domain["v"][1]
             near = near_enough(ENFORCED * request.eps / 2, self.tape.parameters, size)
             root = root_table(self.optimized, size, near, request.dtype)
-        yield CompactTraining.of(self, root)
+        yield CompactTraining.of(self, root, self._tables(request))
 
-    def law(self, dtype: str, table: Error | None = None) -> Law:
-        """What the error bound of a step has to know."""
-        tape, kinked = self.tape, Kinked.of(self.activation, dtype)
-        sizes = tape.samples, tape.tokens, kinked, tape.bent
-        law = Law(FORMATS[dtype], *sizes, self.bend, self.squashed, self.project, self.decay)
-        proved = RootTable() if table is None else RootTable(table.approximation, table.rounding)
-        return replace(law, optimizer=self.optimized, table=proved)
+    def _tables(self, request: Request) -> tuple[Head, ...]:
+        """What the activation needs; of eps each of D weights has its share."""
+        if self.activation not in SMOOTH or not self.tape.bent:
+            return ()
+        share = ENFORCED * request.eps / math.sqrt(self.tape.parameters)
+        return activation_tables(self.activation, share, request.dtype)
 
-    def worst(self, request: Request, table: Error | None = None) -> tuple[float, float]:
+    def worst(self, request: Request, law: Law) -> tuple[float, float]:
         """(approximation, rounding) of the worst step anywhere in the domain."""
         sizes = {name: request.domain.size(name) for name in self.ranges}
-        law = self.law(request.dtype, table)
         found = worst_step(self.tape.sizes, self.biases, law, self.rate, **sizes)
         return float(found.approximation), float(found.bound - found.approximation)
 

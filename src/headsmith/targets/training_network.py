@@ -13,6 +13,7 @@ from torch import Tensor
 from headsmith.compiler.compiled import Compiled, accept
 from headsmith.constructions.training import CompactTraining
 from headsmith.functions.balls import ceil_float, precision
+from headsmith.functions.smooth import HIGHEST, SMOOTH
 from headsmith.network.variables import read_variable
 from headsmith.proof.certificate import Bound, Certificate
 from headsmith.proof.domain import exactly
@@ -172,7 +173,7 @@ class _Run:
         self.inputs = [x if x is None else x.reshape(-1, *x.shape[len(self.batch) :]) for x in whole]
         self.net, self.task, self.domain, self.most = net, task, certificate.domain, certificate
         design = cast(CompactTraining, net.plan.design)
-        self.law, self.kinks = task.law(certificate.dtype, design.table(task, net.plan.request)), 0
+        self.law, self.kinks = design.law(task, net.plan.request), 0
         self.approximation = 0.0
         self.scheduled = len(inputs) > 4 and inputs[4] is not None
         parts = [self._few(slice(k, k + CHUNK)) for k in range(0, len(self.inputs[0]), CHUNK)]
@@ -219,6 +220,7 @@ class _Run:
         step = self._pass(full, moving, after, (plan[0][:, told], plan[1][:, told]))
         if self.law.optimizer.moments:
             step = replace(step, kept=self._kept(full, moving, range(told.start + 1, stop + 1)))
+        self._low_enough(step)
         found = perturbation(step, self.law)
         self.kinks += int(found.kinks.sum())
         self.approximation = max(self.approximation, float(found.approximation.amax()))
@@ -251,6 +253,7 @@ class _Run:
             rows=tape.weights(stream),
             reads=[samples[..., tape.reads(j)] for j in tape.layers],
             z=[family(f"z {j}") for j in tape.layers],
+            slopes=[family(f"slope {j}" if j in tape.bent else f"z {j}") for j in tape.layers],
             f=family(tape.activation(tape.depth)),
             y=family("y"),
             deltas=[family(f"delta {j}") for j in tape.layers],
@@ -259,6 +262,12 @@ class _Run:
             moves=tape.weights(moving.double(), "g"),
             after=tape.weights(after.double()),
         )
+
+    def _low_enough(self, step: Pass) -> None:
+        """Pre-activations lie where the tables of an activation are proved."""
+        highest = max(float(z.abs().amax()) for z in step.z)
+        if self.task.activation in SMOOTH and not highest <= HIGHEST:
+            raise Refusal(f"a pre-activation of this prompt is {highest:g}, beyond {exactly(HIGHEST)}: scale the data")
 
     def _refuse(self, t: int, parts: tuple[Tensor, Tensor], largest: float) -> None:
         """A step whose bound is more than was promised, or whose numbers no gate can shut out."""
