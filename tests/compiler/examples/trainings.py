@@ -19,5 +19,8 @@ EXAMPLES = {
     "logistic, decay": lambda: training(loss="logistic", decay=0.125),
     "momentum": lambda: training(optimizer="momentum", beta=0.25, biases=True),
     "adam": lambda: training(1e-4, optimizer="adam", betas=(0.5, 0.75), root=0.25, widths=(1, 2, 1)),
+    "tanh": lambda: training(activation="tanh", biases=True),
+    "gelu, output too": lambda: training(1e-4, activation="gelu", output="activation"),
+    "softplus, float32": lambda: training(0.25, dtype="float32", activation="softplus"),
     "one layer, linear": lambda: training(widths=(2, 2), activation="identity", steps=1),
 }
