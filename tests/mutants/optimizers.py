@@ -3,12 +3,12 @@
 from tests.mutants.mutant import Mutant
 
 BOUND, TERMS = "src/headsmith/proof/moments.py", "tests/proof/test_moments.py"
-SUMMED, RUNS = "src/headsmith/proof/perturbation.py", "tests/targets/test_training_optimizers.py"
-BLOCK, BLOCKS = "src/headsmith/constructions/optimizing.py", "tests/constructions/test_optimizing.py"
+SUMMED, RUNS = "src/headsmith/proof/perturbation.py", "tests/targets/training/test_optimizers.py"
+BLOCK, BLOCKS = "src/headsmith/constructions/training/optimizing.py", "tests/constructions/training/test_optimizing.py"
 FORMULA, FORMULAS = "src/headsmith/reference/optimizers.py", "tests/reference/test_optimizers.py"
-TAPE, TARGET = "src/headsmith/constructions/tape.py", "src/headsmith/targets/training.py"
-RUN, FIELDS = "src/headsmith/targets/training_network.py", "src/headsmith/targets/training_fields.py"
-DESIGN = "src/headsmith/constructions/training.py"
+TAPE, TARGET = "src/headsmith/constructions/training/tape.py", "src/headsmith/targets/training/target.py"
+RUN, FIELDS = "src/headsmith/targets/training/network.py", "src/headsmith/targets/training/fields.py"
+DESIGN = "src/headsmith/constructions/training/compact.py"
 
 
 def term(name: str, old: str, new: str) -> Mutant:

@@ -3,13 +3,13 @@
 from tests.mutants.mutant import Mutant
 
 BOUND, TERMS = "src/headsmith/proof/perturbation.py", "tests/proof/test_perturbation.py"
-CURVES, GATES = "src/headsmith/proof/curves.py", "src/headsmith/constructions/kinked_units.py"
-SMOOTH, UNITS = "src/headsmith/functions/smooth.py", "src/headsmith/constructions/smooth_units.py"
-WRITTEN = "tests/constructions/test_smooth_units.py"
-BLOCK, BLOCKS = "src/headsmith/constructions/training.py", "tests/constructions/test_training.py"
-TARGET, ASKED = "src/headsmith/targets/training.py", "tests/targets/test_training.py"
-RUN, RUNS = "src/headsmith/targets/training_network.py", "tests/targets/test_training_network.py"
-TAPE, TAPES = "src/headsmith/constructions/tape.py", "tests/constructions/test_tape.py"
+CURVES, GATES = "src/headsmith/proof/curves.py", "src/headsmith/constructions/training/kinked_units.py"
+SMOOTH, UNITS = "src/headsmith/functions/smooth.py", "src/headsmith/constructions/training/smooth_units.py"
+WRITTEN = "tests/constructions/training/test_smooth_units.py"
+BLOCK, BLOCKS = "src/headsmith/constructions/training/compact.py", "tests/constructions/training/test_compact.py"
+TARGET, ASKED = "src/headsmith/targets/training/target.py", "tests/targets/training/test_target.py"
+RUN, RUNS = "src/headsmith/targets/training/network.py", "tests/targets/training/test_network.py"
+TAPE, TAPES = "src/headsmith/constructions/training/tape.py", "tests/constructions/training/test_tape.py"
 
 
 def term(name: str, old: str, new: str) -> Mutant:
@@ -103,7 +103,7 @@ MUTANTS = [
     Mutant("how flat a table is", SMOOTH, "TAIL = 1e-17", "TAIL = 5e-18", "tests/functions/test_smooth.py"),
     Mutant("a table on its way", UNITS, "found.approximation.bound + 2 * TAIL", "0.0", WRITTEN),
     Mutant("a table that rounds", UNITS, "+ 2 * TAIL, found.rounding.bound)", "+ 2 * TAIL)", WRITTEN),
-    Mutant("where tables end", RUN, "not highest <= HIGHEST", "False", "tests/targets/test_training_smooth.py"),
+    Mutant("where tables end", RUN, "not highest <= HIGHEST", "False", "tests/targets/training/test_smooth.py"),
     Mutant("what is enforced", BLOCK, "min(rounding, ENFORCED * request.eps)", "request.eps / 2", ASKED),
     Mutant("the lock of a gate", GATES, "{q: sign, c: -LOCK}", "{q: sign, c: -1.0}", BLOCKS),
     Mutant("the lock of a mask", BLOCK, "absent: -LOCK}", "absent: -1.0}", BLOCKS),

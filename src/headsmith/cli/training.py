@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-    from headsmith.targets.training import Training
-    from headsmith.targets.training_network import TrainingNetwork
+    from headsmith.targets.training.network import TrainingNetwork
+    from headsmith.targets.training.target import Training
 
 ROWS = 1_000
 """Every token looks at every other, so that a step takes rows^2: 1000 rows take a quarter of a second and 0.6 GB."""
@@ -106,7 +106,7 @@ def compiled(inputs: Tensor, labels: Tensor, asked: Asked) -> TrainingNetwork:
     from typing import cast
 
     import headsmith as hs
-    from headsmith.targets.training_network import TrainingNetwork
+    from headsmith.targets.training.network import TrainingNetwork
 
     samples, width = inputs.shape
     task = hs.target.Training(

@@ -13,7 +13,7 @@ from headsmith.targets.prompt_clip import PromptClip
 from headsmith.targets.relu_network import ReluNetwork
 from headsmith.targets.rule import ResidualRule
 from headsmith.targets.sequence import SequenceMap
-from headsmith.targets.training import Training
+from headsmith.targets.training.target import Training
 
 __all__ = ["Clip", "Descent", "Product", "PromptClip", "ReluNetwork", "ResidualRule", "SequenceMap", "Training"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headsmith.refusal import Refusal
-from headsmith.targets.training_prompt import TrainingPrompt
+from headsmith.targets.training.prompt import TrainingPrompt
 
 
 def training(

@@ -42,7 +42,7 @@ def forward_pass(steps: int, init: Any = 0) -> Any:
     "E1 Problem 1, start",
     printed="w(0) = 0",
     repair="a start that is not 0; w = 0 is refused in a sentence",
-    where="targets/training.py",
+    where="targets/training/target.py",
 )
 def stationary_start() -> Evidence:
     """Every unit of a deep network at w = 0 answers 0 and hands back 0."""
@@ -68,7 +68,7 @@ def stationary_start() -> Evidence:
     "E2 Thm 1, r' of ReLU",
     printed="r' is a sum of ReLUs up to any eps, in sup norm",
     repair="the slope as a gate of an MLP: q where z > 0, 0 where z < 0",
-    where="constructions/training.py",
+    where="constructions/training/compact.py",
 )
 def slope_of_relu() -> Evidence:
     """Every continuous function misses a jump by a half; steep ramps lose digits as well."""
@@ -165,7 +165,7 @@ def _linear_step(transposed: bool) -> Tensor:
     "E8 Thm 1, Proj_W",
     printed="the projection on balls, one for each row, is an MLP",
     repair="the box inside of them, |w| <= B_v / sqrt(K): two hidden units for each weight, exactly",
-    where="constructions/training.py",
+    where="constructions/training/compact.py",
 )
 def ball() -> Evidence:
     """A ReLU network is piecewise linear; v / |v| bends along every line beside the ball."""
@@ -201,7 +201,7 @@ def _interpolated(x: Tensor, knots: Tensor, values: Tensor) -> Tensor:
     "E11 Cor 1.1, Lemma 14",
     printed="after l steps w is within (1 + n L_f)^l eps / L_f; rates up to L_f",
     repair="((1 + rate L_f)^l - 1) eps / L_f",
-    where="targets/training.py",
+    where="targets/training/target.py",
 )
 def accumulated() -> Evidence:
     """One sample x = 2 of a linear model: L_f = 4, a rate of 2 is allowed as printed, each gradient is off by eps."""
@@ -242,7 +242,7 @@ def theorem_6(
     "E13 Thm 6, Lemma 16",
     printed="softmax attention runs a step: a grid, a contextual map and a table",
     repair="ReLU attention with one token for each unit",
-    where="constructions/training.py",
+    where="constructions/training/compact.py",
 )
 def table_of_everything() -> Evidence:
     """Its size for N = 2, K = 3, d = 2, 10 samples, error 0.01: no float has so small a separation."""

@@ -21,7 +21,7 @@ from functools import lru_cache
 import torch
 
 from headsmith.constructions.hidden import Hidden, heads, itself, mlp, scaled
-from headsmith.constructions.tape import Tape
+from headsmith.constructions.training.tape import Tape
 from headsmith.functions import Expression, parse
 from headsmith.network import Attention, Copies, Layer, Select
 from headsmith.proof.composition import Error, exact, propagate, prove_part

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import headsmith as hs
-from headsmith.constructions.optimizing import prove_root, reciprocal
-from headsmith.constructions.training import CompactTraining
+from headsmith.constructions.training.compact import CompactTraining
+from headsmith.constructions.training.optimizing import prove_root, reciprocal
 
 
 def network(optimizer, **options):

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from headsmith.compiler.scalar import ScalarTask, solve
 from headsmith.constructions.design import Short
-from headsmith.constructions.optimizing import reciprocal
+from headsmith.constructions.training.optimizing import reciprocal
 from headsmith.functions.smooth import Mean, Smooth
 from headsmith.proof.domain import exactly
 from headsmith.proof.statement import Head

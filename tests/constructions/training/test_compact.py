@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import headsmith as hs
-from headsmith.constructions.training import block
+from headsmith.constructions.training.compact import block
 from headsmith.proof.perturbation import LOCK
 
 

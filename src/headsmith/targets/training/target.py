@@ -30,8 +30,8 @@ from headsmith.compiler.compiled import Compiled
 from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target, uniform
 from headsmith.constructions.design import Design, many
-from headsmith.constructions.tape import Tape
-from headsmith.constructions.training import ENFORCED, CompactTraining, last_move
+from headsmith.constructions.training.compact import ENFORCED, CompactTraining, last_move
+from headsmith.constructions.training.tape import Tape
 from headsmith.functions.kinks import Kinked
 from headsmith.functions.smooth import SMOOTH, Smooth
 from headsmith.network import Network
@@ -41,9 +41,9 @@ from headsmith.proof.statement import Head
 from headsmith.reference.optimizers import Optimizer
 from headsmith.refusal import Refusal
 from headsmith.targets.reading import check_sizes
-from headsmith.targets.training_claims import claims, held, stepped, title
-from headsmith.targets.training_exact import trained
-from headsmith.targets.training_fields import (
+from headsmith.targets.training.claims import claims, held, stepped, title
+from headsmith.targets.training.exact import trained
+from headsmith.targets.training.fields import (
     DEFAULTS,
     read_activation,
     read_box,
@@ -51,7 +51,7 @@ from headsmith.targets.training_fields import (
     read_optimizer,
     read_spread,
 )  # fmt: skip
-from headsmith.targets.training_tables import activation_tables, near_enough, root_table
+from headsmith.targets.training.tables import activation_tables, near_enough, root_table
 
 ROOM = {"x": 4.0, "y": 4.0, "w": 8.0}
 OUTPUTS = ("identity", "activation")
@@ -379,7 +379,7 @@ class Training(Target):
 
     @classmethod
     def compiled(cls) -> type[Compiled]:
-        from headsmith.targets.training_network import TrainingNetwork
+        from headsmith.targets.training.network import TrainingNetwork
 
         return TrainingNetwork
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from headsmith.constructions.hidden import Hidden, mlp
-from headsmith.constructions.tape import Tape
+from headsmith.constructions.training.tape import Tape
 from headsmith.functions.kinks import Kinked
 from headsmith.network import Layer
 from headsmith.proof.curves import Kinks

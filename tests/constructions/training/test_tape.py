@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headsmith.constructions.tape import Tape
+from headsmith.constructions.training.tape import Tape
 
 
 def tape(biases=False, widths=(2, 3, 4, 1), **options):

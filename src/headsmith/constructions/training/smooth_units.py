@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from headsmith.constructions.hidden import Hidden, heads, itself, mlp
-from headsmith.constructions.tape import Tape
+from headsmith.constructions.training.tape import Tape
 from headsmith.functions.smooth import TAIL, Mean, Smooth
 from headsmith.network import Attention, Copies, Layer, Select
 from headsmith.proof.composition import exact, prove_part

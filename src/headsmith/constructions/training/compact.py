@@ -32,11 +32,11 @@ import torch
 
 from headsmith.constructions.design import Design, Short
 from headsmith.constructions.hidden import Hidden, Terms, heads, mlp, scaled
-from headsmith.constructions.kinked_units import KinkedUnits
-from headsmith.constructions.optimizing import optimizing, prove_root
 from headsmith.constructions.rule import copied_head
-from headsmith.constructions.smooth_units import SmoothUnits
-from headsmith.constructions.tape import Tape
+from headsmith.constructions.training.kinked_units import KinkedUnits
+from headsmith.constructions.training.optimizing import optimizing, prove_root
+from headsmith.constructions.training.smooth_units import SmoothUnits
+from headsmith.constructions.training.tape import Tape
 from headsmith.functions.kinks import Kinked
 from headsmith.functions.smooth import SMOOTH, Smooth
 from headsmith.network import Attention, Layer, Map, Network, Select

@@ -6,7 +6,7 @@ from flint import arb, arb_mat
 from torch.nn import functional as F
 
 import headsmith as hs
-from headsmith.targets.training_network import _distances
+from headsmith.targets.training.network import _distances
 
 WIDTHS, prompt = (5, 8, 8, 2), hs.prompt.training
 

@@ -11,7 +11,7 @@ from flint import arb, arb_mat
 from torch import Tensor
 
 from headsmith.compiler.compiled import Compiled, accept
-from headsmith.constructions.training import CompactTraining
+from headsmith.constructions.training.compact import CompactTraining
 from headsmith.functions.balls import ceil_float, precision
 from headsmith.functions.smooth import HIGHEST, SMOOTH
 from headsmith.network.variables import read_variable
@@ -21,10 +21,10 @@ from headsmith.proof.moments import Kept
 from headsmith.proof.perturbation import LOCK, Pass, perturbation
 from headsmith.records.shown import upper
 from headsmith.refusal import Refusal
-from headsmith.targets.training import Plan, Snapshots, Training
-from headsmith.targets.training_claims import claims, held
-from headsmith.targets.training_exact import Held, moved
-from headsmith.targets.training_prompt import TrainingPrompt, TrainingResult
+from headsmith.targets.training.claims import claims, held
+from headsmith.targets.training.exact import Held, moved
+from headsmith.targets.training.prompt import TrainingPrompt, TrainingResult
+from headsmith.targets.training.target import Plan, Snapshots, Training
 
 CHUNK = 8  # prompts that run side by side: more of them leave the cache, and hold more memory
 GROUP = 16  # steps that are checked together, which costs hardly more than one

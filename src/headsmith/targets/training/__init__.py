@@ -1,0 +1,1 @@
+"""Training inside the forward pass: what is claimed, how a prompt is read and run (`hs.target.Training`)."""
