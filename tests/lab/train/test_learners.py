@@ -19,7 +19,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, layout):
     learner = replace(SMALL, layout=layout, curriculum=0.5)
     whole, done = learn(learner)
     answers = iter([False] * 4)
-    part, stopped = learn(learner, tmp_path, until=lambda: next(answers, True))
+    part, stopped = learn(learner, tmp_path, until=lambda _: next(answers, True))
     assert done and not stopped and len(part.steps) == 5
     again, done = learn(learner, tmp_path)
     assert done and again.steps == whole.steps and again.losses == whole.losses

@@ -28,6 +28,16 @@ def test_the_driver_runs_dry_in_two_calls(tmp_path, quick):
     assert set(found["scores"]["N = 3, w2 = 0"]) >= {"ReLU attention", "ridge", "context mean", "trained, oracle"}
 
 
+def test_a_training_that_diverges_is_stopped(tmp_path, quick, capsys):
+    """At a rate of 1000 the loss passes that of who answers 0; it had been below."""
+    call = ["--dry", "--out", str(tmp_path / "out"), "--work", str(tmp_path / "work"), "--attention", "relu"]
+    assert gpu.main([*call, "--steps", "40", "--rate", "1000"]) == 0
+    said, found = capsys.readouterr().out, json.loads((tmp_path / "out" / "figure-1.json").read_text())
+    [notes] = found["losses"].values()
+    assert "diverged, take a smaller --rate" in said and "call again" in said
+    assert len(notes["steps"]) < 40 and not notes["losses"][-1] <= 1 and "measurements" not in found
+
+
 def test_a_report_is_a_table_a_picture_and_the_measurements(tmp_path):
     line = {"pooled": [0.5, 0.9], "pooled_error": [0.1, 0.1], "within": [0.1, 0.2], "within_error": [0.1, 0.1]}
     names = ("ReLU attention, 1 block", "ridge", "context mean")

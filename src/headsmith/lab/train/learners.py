@@ -49,7 +49,7 @@ class Learner:
     length: int = 50
     positions: int = 76
     steps: int = 100_000
-    rate: float = 3e-4
+    rate: float = 1e-4
     batch: int = 64
     curriculum: float = 0.0
     seed: int = 0
@@ -130,7 +130,7 @@ def learn(
     device: str = "cpu",
     precision: str = "tf32",
     notes: int = 100,
-    until: Callable[[], bool] = lambda: False,
+    until: Callable[[Fit], bool] = lambda _: False,
 ) -> tuple[Fit, bool]:
     """Train, or continue, or read back; the trained module in evaluation mode, and whether it has all its steps.
 

@@ -104,11 +104,11 @@ def run(
     record: Record | None = None,
     name: str = "fit",
     every: float = 10.0,
-    until: Callable[[], bool] = lambda: False,
+    until: Callable[[Fit], bool] = lambda _: False,
 ) -> bool:
     """Continue from the checkpoint `name` to the last stop, noting the loss at each, saving `every` so many seconds.
 
-    False if `until` said that it is time to stop before the end: what was reached is saved.
+    False if `until` said of the notes so far that it is time to stop before the end: what was reached is saved.
     """
     _restore(made, loop, record, name)
     if loop.step >= stops[-1]:
@@ -121,7 +121,7 @@ def run(
             loop.advance(min(target, stop) - loop.step)
             if loop.step == stop:
                 _note(made, loop, score)
-        late = loop.step < stops[-1] and until()
+        late = loop.step < stops[-1] and until(made)
         if record is not None and (late or loop.step == stops[-1] or time.monotonic() - saved > every):
             record.save_tensors(name, loop.state() | _notes(made))
             saved = time.monotonic()

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from headsmith.lab.train.learners import Learner, loop_of
+from headsmith.lab.train.training import Fit
 from headsmith.papers.deep_optimizers import figure_5, figures_1_2, figures_3_4, measured
 from headsmith.papers.deep_optimizers.frame import ATTENTIONS
 from headsmith.papers.registry import Outcome, registry
@@ -30,6 +31,8 @@ __all__ = ["main"]
 
 MEASURING = 150.0
 """Seconds that asking everybody may take: with fewer left it is put off to the next call."""
+WORST = 1.0
+"""The loss of who always answers 0: E y^2 = 1 in training."""
 FIGURES: dict[int, tuple[Any, tuple[str, ...]]] = {
     1: (figures_1_2, ("softmax", "relu")), 2: (figures_1_2, ("softmax",)), 3: (figures_3_4, ("relu",)),
     4: (figures_3_4, ("softmax",)), 5: (figure_5, ("softmax", "relu")),
@@ -66,15 +69,22 @@ def trained(
     """Train one after the other until it is late; whether all have their steps."""
     for learner in learners:
         begun = time.perf_counter()
-        [(fit, done)] = measured.train_all([learner], work, late, precision)
+        [(fit, done)] = measured.train_all([learner], work, lambda fit: late() or diverged(fit), precision)
         name = measured.called(learner)
         seconds = time.perf_counter() - begun
         tail = ", ".join(f"{s}: {loss:.4f}" for s, loss in zip(fit.steps[-8:], fit.losses[-8:], strict=True))
-        print(f"{name}: {'done' if done else 'to be continued'} after {seconds:.0f} s; losses {tail}", flush=True)
+        end = "diverged, take a smaller --rate," if diverged(fit) else "done" if done else "to be continued"
+        print(f"{name}: {end} after {seconds:.0f} s; losses {tail}", flush=True)
         result["losses"][name] = {"steps": fit.steps, "losses": fit.losses}
         if not done:
             return False
     return True
+
+
+def diverged(fit: Fit) -> bool:
+    """Whether a training that had learnt something has lost it: nobody needs the rest of its steps."""
+    *before, last = fit.losses or [0.0]
+    return not last <= WORST and any(loss < WORST for loss in before)
 
 
 def report(source: Path, out: Path) -> None:

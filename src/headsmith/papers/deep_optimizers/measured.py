@@ -55,7 +55,10 @@ def learner(settings: Settings, attention: str, layers: int, blocks: int | None 
 
 
 def train_all(
-    learners: Sequence[Learner], out: Path | None, until: Callable[[], bool] = lambda: False, precision: str = "tf32"
+    learners: Sequence[Learner],
+    out: Path | None,
+    until: Callable[[Fit], bool] = lambda _: False,
+    precision: str = "tf32",
 ) -> list[tuple[Fit, bool]]:
     """Every learner trained, continued or read back; on a CPU two and more at once, one process each."""
     where = device()
