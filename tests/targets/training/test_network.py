@@ -246,3 +246,16 @@ def test_a_prompt_is_explained_and_random_ones_are_drawn():
     told = net.explain(prompt)
     assert told.readings and set(told.inputs) == {"x", "y", "query", "w"}
     assert "error of 200 random inputs" in [axes.get_title() for axes in net.plot().axes]
+
+
+@pytest.mark.parametrize("size, refused", [(1.0, False), (1e12, False), (-1.2e12, True), (4e12, True)])
+def test_a_query_whose_answer_the_mask_cannot_shut_out_is_refused(size, refused):
+    """Beyond the lock relu(f - lock) is not 0: the query would be one more sample."""
+    target = hs.target.Training([1, 1, 1], activation="identity", steps=1, rate=1e-12, samples=1)
+    net = hs.compile(target, eps=1e20, domain={"x": 1e13, "w": 1e13})
+    given = prompt([[1.0]], [[2.0]], [size], init=[[[1.0]], [[1.0]]])
+    if refused:
+        with pytest.raises(hs.Refusal, match="no gate shuts out"):
+            net(given)
+    else:
+        assert net(given).weights[1] == net(prompt([[1.0]], [[2.0]], [0.0], init=given.init)).weights[1]

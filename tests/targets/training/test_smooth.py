@@ -84,6 +84,12 @@ def test_a_pre_activation_beyond_the_tables_is_refused():
         net(hs.prompt.training([[4e5]], [[0.0]], [1.0], init=[[[4.0]], [[1e-9]]]))
 
 
+@pytest.mark.parametrize("name", ["gelu", "silu", "relu"])
+def test_a_network_so_deep_that_no_float_holds_its_worst_step_keeps_what_is_enforced(name):
+    plan = hs.plan(hs.target.Training([3, *[10] * 120, 1], activation=name, steps=1, samples=2), eps=1e-3)
+    assert plan.bound <= 1e-3
+
+
 @pytest.mark.parametrize("layer, part", [("bend1", "levels"), ("slope1", "slopes"), ("slope2", "offsets")])
 def test_a_table_that_was_changed_is_not_proved(layer, part, tmp_path):
     """Also where all hashes are right again."""

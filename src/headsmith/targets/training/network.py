@@ -224,9 +224,10 @@ class _Run:
         found = perturbation(step, self.law)
         self.kinks += int(found.kinks.sum())
         self.approximation = max(self.approximation, float(found.approximation.amax()))
+        asked = self.task.answers(full)[..., -1, :].double().abs().amax(-1)  # the mask has to shut out the query too
         for t in range(len(steps)):
             parts = (found.approximation[:, t], found.bound[:, t] - found.approximation[:, t])
-            self._refuse(told.start + t, parts, float(found.largest[:, t].amax()))
+            self._refuse(told.start + t, parts, float(torch.maximum(found.largest, asked)[:, t].amax()))
         tape = self.task.tape
         moments = [tape.flat(tape.weights(after, name)) for name in tape.moments]
         return tape.flat(tape.weights(after)), self.task.value(step.f, step.y), found.bound, *moments

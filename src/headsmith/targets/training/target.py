@@ -290,10 +290,12 @@ class Training(Target):
         return activation_tables(self.activation, share, request.dtype)
 
     def worst(self, request: Request, law: Law) -> tuple[float, float]:
-        """(approximation, rounding) of the worst step anywhere in the domain."""
+        """(approximation, rounding) of the worst step anywhere in the domain; inf where no float holds its numbers."""
         sizes = {name: request.domain.size(name) for name in self.ranges}
         found = worst_step(self.tape.sizes, self.biases, law, self.rate, **sizes)
-        return float(found.approximation), float(found.bound - found.approximation)
+        parts = torch.stack([found.approximation, found.bound - found.approximation])
+        approximation, rounding = parts.nan_to_num(nan=math.inf).flatten().tolist()
+        return approximation, rounding
 
     def plan(self, x: Tensor, rates: Tensor | None = None, masks: Tensor | None = None) -> Plan:
         """The rate of each step, and which samples count in it."""
