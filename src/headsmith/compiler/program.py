@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headsmith.compiler.scalar import Interval, ScalarTask, solve
-from headsmith.constructions.composition import Step, decomposed, split, variable
 from headsmith.constructions.design import Short
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.gate import hinges
 from headsmith.constructions.printed import printed_part
 from headsmith.functions import Expression, Unresolved, lipschitz
+from headsmith.functions.composition import Step, decomposed, split, variable
 from headsmith.proof.certificate import SLACK
 from headsmith.proof.composition import Proved, exact, propagate
 from headsmith.proof.statement import Part

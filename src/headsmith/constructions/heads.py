@@ -3,8 +3,8 @@
     out_r = sum of parts,   part(z) = bias + sum_h sum_j p_j(z) (g_j + l_j z),   p = softmax(a_j z + b_j)
 
 What is stored are the keys (a, b, g, l) of each head and one bias a part. Which function each part is meant to equal
-follows from the formula (`composition`), so the proof needs nothing else: every part is proved on the values that its
-input takes (`proof.composition`), and the worst component is the bound.
+follows from the formula (`functions.composition`), so the proof needs nothing else: every part is proved on the values
+that its input takes (`proof.composition`), and the worst component is the bound.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from headsmith.constructions.assemble import assemble
-from headsmith.constructions.composition import decomposed, single
 from headsmith.constructions.design import Altered, Design
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.printed import is_printed
 from headsmith.constructions.reading import heads_of
 from headsmith.functions import Expression
+from headsmith.functions.composition import decomposed, single
 from headsmith.network import Affine, Attention, Network, Select
 from headsmith.proof.certificate import Bound
 from headsmith.proof.composition import exact, propagate, prove_program

@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from headsmith.constructions.design import Design, Short
-from headsmith.constructions.hidden import Hidden, Terms, heads, mlp, scaled
 from headsmith.constructions.rule import copied_head
 from headsmith.constructions.training.kinked_units import KinkedUnits
 from headsmith.constructions.training.optimizing import optimizing, prove_root
@@ -40,6 +39,7 @@ from headsmith.constructions.training.tape import Tape
 from headsmith.functions.kinks import Kinked
 from headsmith.functions.smooth import SMOOTH, Smooth
 from headsmith.network import Attention, Layer, Map, Network, Select
+from headsmith.network.hidden import Hidden, Terms, heads, mlp, scaled
 from headsmith.proof.certificate import Bound
 from headsmith.proof.moments import RootTable
 from headsmith.proof.perturbation import LOCK, Law

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import torch
 
-from headsmith.constructions.hidden import Hidden, mlp
 from headsmith.constructions.training.tape import Tape
 from headsmith.functions.kinks import Kinked
 from headsmith.network import Layer
+from headsmith.network.hidden import Hidden, mlp
 from headsmith.proof.curves import Kinks
 from headsmith.proof.perturbation import LOCK
 

@@ -20,10 +20,10 @@ from functools import lru_cache
 
 import torch
 
-from headsmith.constructions.hidden import Hidden, heads, itself, mlp, scaled
 from headsmith.constructions.training.tape import Tape
 from headsmith.functions import Expression, parse
 from headsmith.network import Attention, Copies, Layer, Select
+from headsmith.network.hidden import Hidden, heads, itself, mlp, scaled
 from headsmith.proof.composition import Error, exact, propagate, prove_part
 from headsmith.proof.statement import Head, Part
 from headsmith.reference.optimizers import Optimizer

@@ -20,10 +20,10 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from headsmith.constructions.hidden import Hidden, heads, itself, mlp
 from headsmith.constructions.training.tape import Tape
 from headsmith.functions.smooth import TAIL, Mean, Smooth
 from headsmith.network import Attention, Copies, Layer, Select
+from headsmith.network.hidden import Hidden, heads, itself, mlp
 from headsmith.proof.composition import exact, prove_part
 from headsmith.proof.curves import SOFT, Slip, Smoothness, added
 from headsmith.proof.rounding import FORMATS

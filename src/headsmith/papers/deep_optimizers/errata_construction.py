@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 import headsmith as hs
-from headsmith.constructions.hidden import Hidden, mlp
+from headsmith.network.hidden import Hidden, mlp
 from headsmith.papers.deep_optimizers.score import MIXTURES, inputs, r_squared, trained
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.reference.autograd import descended, outputs

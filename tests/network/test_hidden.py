@@ -2,7 +2,7 @@
 
 import torch
 
-from headsmith.constructions.hidden import Hidden, heads, mlp, scaled, sparse
+from headsmith.network.hidden import Hidden, heads, mlp, scaled, sparse
 
 
 def test_units_are_added_in_their_order():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from headsmith.functions import Expression
+from headsmith.functions.expression import Expression
 
 Step = tuple[str, str, Expression]
 

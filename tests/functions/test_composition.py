@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from headsmith.constructions.composition import decomposed, single, split, variable
 from headsmith.functions import parse
+from headsmith.functions.composition import decomposed, single, split, variable
 
 
 def value(steps, z):
