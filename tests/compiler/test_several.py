@@ -6,43 +6,14 @@ import numpy as np
 import pytest
 
 from headsmith.compiler.request import Request
-from headsmith.compiler.several import evaluator, grid_heads, printed_cells, refuse_edges, too_many
+from headsmith.compiler.several import grid_heads, printed_cells, too_many
 from headsmith.constructions.design import Short
 from headsmith.functions import parse
+from headsmith.functions.several import evaluator
 from headsmith.proof.domain import Domain
 from headsmith.refusal import Refusal
 
 UNIT = ((-1.0, 1.0), (-1.0, 1.0))
-
-
-def edges(text, box=UNIT):
-    return refuse_edges((parse(text),), ("x", "y"), box, text)
-
-
-@pytest.mark.parametrize(
-    ("text", "box", "words"),
-    [
-        ("sqrt(x)*y", ((0.0, 1.0), (0.0, 1.0)), "infinitely steep at x = 0, an end of the box"),
-        ("x*sqrt(1 - y)", ((0.0, 1.0), (0.0, 1.0)), "infinitely steep at y = 1, an end of the box"),
-        ("log(x) + y", ((0.0, 1.0), (0.0, 1.0)), "has no value at x = 0, an end of the box"),
-        ("floor(x) + y", UNIT, "jumps where floor(x) does"),
-        ("x*sign(x - y)", UNIT, "jumps where sign(x - y) does"),
-        ("abs(x - y)", UNIT, "kink of abs(x - y)"),
-        ("sin(relu(x)*y)", UNIT, "kink of relu(x)"),
-        ("max(x, y)", UNIT, "kink of max(x, y)"),
-        ("clip(x*y, -0.5, 2)", UNIT, "kink of clip(x*y, -0.5, 2)"),
-        ("clip(x*y, -2, 0.5)", UNIT, "kink of clip(x*y, -2, 0.5)"),
-    ],
-)
-def test_what_a_grid_does_not_follow_is_named(text, box, words):
-    with pytest.raises(Refusal) as found:
-        edges(text, box)
-    assert words in str(found.value) and "\n" not in str(found.value)
-
-
-@pytest.mark.parametrize("text", ["abs(x + 2)*y", "max(x, y + 3)", "clip(x*y, -2, 2)", "min(x, 5) + relu(-y - 4)"])
-def test_kinks_outside_of_the_box_do_no_harm(text):
-    edges(text)
 
 
 def test_grids_meet_eps_on_samples_and_come_smallest_first():

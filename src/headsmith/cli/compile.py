@@ -119,8 +119,7 @@ def target_of(text: str, activation: str | None = None) -> Any:
 
 def compiled_table(net: Compiled, measured: Measured, seconds: float, out: Path | None = None) -> Properties:
     """What was made, beside what the papers' printed rule would make of the same request."""
-    from headsmith.proof.domain import interval
-    from headsmith.records.shown import number, upper
+    from headsmith.records.shown import interval, number, upper
     from headsmith.views.tables import cell
 
     made, certificate, cost = net.plan, net.certificate, net.network.cost()

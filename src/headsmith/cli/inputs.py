@@ -44,7 +44,7 @@ def numbers(given: Sequence[Given], domain: tuple[float, float], dtype: str) -> 
     """The numbers, rounded to the dtype; what is none, or outside the domain, is named with its place."""
     import numpy as np
 
-    from headsmith.proof.domain import interval
+    from headsmith.records.shown import interval
 
     kind, (lo, hi) = np.dtype(dtype).type, domain
     values = []

@@ -25,6 +25,22 @@ def at_point(f: Expression, names: Sequence[str], point: Sequence[float]) -> arb
     return f.at(**values) if values else f.at()
 
 
+def evaluator(expressions: Sequence[Expression], names: Sequence[str]) -> Any:
+    """(components, ...) in float64."""
+
+    def f(*points: np.ndarray) -> np.ndarray:
+        shape = np.broadcast_shapes(*(p.shape for p in points))
+        by_name = dict(zip(names, points, strict=True))
+        with np.errstate(all="ignore"):
+            values = [
+                np.broadcast_to(g(**{n: by_name[n] for n in g.variables}) if g.variables else float(g.at()), shape)
+                for g in expressions
+            ]
+        return np.stack(values)
+
+    return f
+
+
 def on_grid(f: Expression, points: dict[str, list[arb]]) -> list[arb]:
     """f in balls at every point of a product grid, row-major; a sub-formula is computed once for each of its own
     points.

@@ -35,10 +35,10 @@ from headsmith.machines.seen import HeadSeen, see
 from headsmith.network import Attention as Softmax
 from headsmith.network import Network, Select
 from headsmith.proof.certificate import Bound
-from headsmith.proof.domain import Domain, exactly
+from headsmith.proof.domain import Domain
 from headsmith.proof.rounding import FORMATS, INFLATE, gamma
 from headsmith.proof.statement import Head
-from headsmith.records.shown import number, upper
+from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 PRODUCTS = 1.0  # the promise for all prompts allows sum_k |theta_k x_k| + |bias| up to this many times the domain

@@ -18,10 +18,9 @@ from headsmith.functions import parse
 from headsmith.proof.approximation import Unprovable, prove
 from headsmith.proof.certificate import Bound
 from headsmith.proof.composition import resolution
-from headsmith.proof.domain import exactly
 from headsmith.proof.rounding import FORMATS, prove_rounding
 from headsmith.proof.statement import Head, Part
-from headsmith.records.shown import Shown, number, upper
+from headsmith.records.shown import Shown, exactly, number, upper
 from headsmith.refusal import Refusal
 
 LONGEST = 1024  # steps of a printed table that is built

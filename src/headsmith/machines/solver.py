@@ -26,9 +26,9 @@ from headsmith.machines.prompts.regression import Regression
 from headsmith.machines.result import Result
 from headsmith.network import Copies, Network
 from headsmith.proof.certificate import Bound, Certificate
-from headsmith.proof.domain import Domain, exactly
+from headsmith.proof.domain import Domain
 from headsmith.proof.statement import Head
-from headsmith.records.shown import number, upper
+from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 AIM = 1e-3  # the loop goes on until the certificate is this much better than what was asked for

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from headsmith.proof.domain import Domain, exactly
+from headsmith.proof.domain import Domain
 from headsmith.proof.rounding import ASSUMPTIONS
-from headsmith.records.shown import Shown, number, upper
+from headsmith.records.shown import Shown, exactly, number, upper
 from headsmith.refusal import Refusal
 
 SLACK = 1.002  # room in the stated bound, so that other software, rounding elsewhere, can prove it again

@@ -17,29 +17,12 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from headsmith.records.shown import exactly, interval
 from headsmith.refusal import Refusal
 
 Interval = tuple[float, float]
 
 OUTERMOST = 1e60  # squares and products of a few such numbers are still floats
-
-
-def exactly(x: float) -> str:
-    """The shortest decimal that is this float.
-
-    >>> exactly(2.0), exactly(1.0000004), exactly(-1e-7)
-    ('2', '1.0000004', '-1e-07')
-    """
-    return repr(float(x)).removesuffix(".0")
-
-
-def interval(ends: Interval) -> str:
-    """[lo, hi], each end exactly.
-
-    >>> interval((-2.0, 0.3))
-    '[-2, 0.3]'
-    """
-    return f"[{exactly(ends[0])}, {exactly(ends[1])}]"
 
 
 @dataclass(frozen=True)

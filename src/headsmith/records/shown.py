@@ -29,6 +29,24 @@ def upper(x: float, digits: int = 2) -> str:
     return _decimal(x, digits, ROUND_CEILING)
 
 
+def exactly(x: float) -> str:
+    """The shortest decimal that is this float.
+
+    >>> exactly(2.0), exactly(1.0000004), exactly(-1e-7)
+    ('2', '1.0000004', '-1e-07')
+    """
+    return repr(float(x)).removesuffix(".0")
+
+
+def interval(ends: tuple[float, float]) -> str:
+    """[lo, hi], each end exactly.
+
+    >>> interval((-2.0, 0.3))
+    '[-2, 0.3]'
+    """
+    return f"[{exactly(ends[0])}, {exactly(ends[1])}]"
+
+
 def _decimal(x: float, digits: int, rounding: str) -> str:
     x = float(x)
     if not math.isfinite(x):

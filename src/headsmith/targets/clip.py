@@ -24,9 +24,9 @@ from headsmith.constructions.clip import KeysOnMemory, KeysOnTokens
 from headsmith.constructions.design import Design, Short, many
 from headsmith.constructions.printed import LARGEST, TooLarge
 from headsmith.proof.certificate import SLACK
-from headsmith.proof.domain import Interval, interval
+from headsmith.proof.domain import Interval
 from headsmith.proof.statement import Head
-from headsmith.records.shown import upper
+from headsmith.records.shown import interval, upper
 from headsmith.refusal import Refusal
 from headsmith.search.search import search
 from headsmith.search.table import Unreached

@@ -34,8 +34,9 @@ from headsmith.constructions.printed import printed_steps
 from headsmith.constructions.rule import Ranges
 from headsmith.functions import Expression, parse, precision
 from headsmith.network import Network
-from headsmith.proof.domain import Domain, Finite, exactly
+from headsmith.proof.domain import Domain, Finite
 from headsmith.proof.spectrum import gram, largest_eigenvalue
+from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
 from headsmith.targets.reading import check_sizes
 from headsmith.targets.rule import check_residuals, largest_value, read_ranges, residual

@@ -18,16 +18,16 @@ from torch import Tensor
 
 from headsmith.compiler.program import METHODS, forge
 from headsmith.compiler.request import Request
-from headsmith.compiler.several import VARIABLES, evaluator, grid_heads, printed_cells, too_many
+from headsmith.compiler.several import VARIABLES, grid_heads, printed_cells, too_many
 from headsmith.compiler.target import Input, Target, as_expression
 from headsmith.constructions.design import Design, Short
 from headsmith.constructions.heads import ScalarHeads
 from headsmith.constructions.printed import LARGEST, TooLarge, printed_steps
 from headsmith.constructions.tensor_grid import Grid
-from headsmith.functions import Expression, Unresolved
-from headsmith.functions.several import at_point
-from headsmith.proof.domain import Domain, Interval, exactly, interval, read_domain
-from headsmith.records.shown import number
+from headsmith.functions import Expression
+from headsmith.functions.misbehaviour import defined_ends, refuse_misbehaviour, refuse_overflow
+from headsmith.functions.several import at_point, evaluator
+from headsmith.proof.domain import Domain, read_domain
 from headsmith.refusal import Refusal
 
 
@@ -92,7 +92,7 @@ class Formula(Target):
         [name] = self.variables
         (lo, hi), note = found[name], ""
         for f in self.formulas:
-            (lo, hi), moved = _defined_ends(f, (lo, hi), dtype)
+            (lo, hi), moved = defined_ends(f, (lo, hi), dtype)
             note = note or moved
         return Domain({name: (lo, hi)}, note)
 
@@ -169,64 +169,3 @@ def _then(first: Iterator[Design], last: Design) -> Iterator[Design]:
     with suppress(Short, Refusal):
         yield from first
     yield last
-
-
-def _defined_ends(f: Expression, ends: Interval, dtype: str) -> tuple[Interval, str]:
-    """The interval with an end moved to the next number where f has a value, and a sentence that says so.
-
-    float64(0.3) is less than 3/10, so sqrt(x - 0.3) has no value at the end of [0.3, 1] that floating point knows.
-    """
-    found, notes = list(ends), []
-    kind = np.dtype(dtype).type
-    for i, other in ((0, 1), (1, 0)):
-        inner = float(np.nextafter(kind(ends[i]), kind(ends[other])))
-        if not _has_value(f, ends[i]) and _has_value(f, inner) and not _has_pole(f, ends, ends[i]):
-            found[i] = inner
-            notes.append(f"{f} has no value at {exactly(ends[i])}: the domain ends at {exactly(inner)}")
-    return (found[0], found[1]), "; ".join(notes)
-
-
-def _has_value(f: Expression, x: float) -> bool:
-    try:
-        return bool((f.at(x) if f.variables else f.at()).is_finite())
-    except Unresolved:
-        return False
-
-
-def _has_pole(f: Expression, ends: Interval, x: float) -> bool:
-    try:
-        return any(abs(pole - x) <= 1e-9 * max(abs(x), ends[1] - ends[0]) for pole in f.places(*ends).poles)
-    except Unresolved:
-        return True
-
-
-def refuse_misbehaviour(f: Expression, domain: Interval) -> None:
-    """Jumps, poles and places without a value, by name."""
-    lo, hi = domain
-    try:
-        places = f.places(lo, hi)
-    except Unresolved as reason:
-        raise Refusal(f"{f} could not be understood on {interval(domain)}: {reason}") from None
-    if places.undefined:
-        a, b = places.undefined[0]
-        raise Refusal(f"{f} has no value on {interval((a, b))}: choose a domain that leaves it out")
-    if places.poles:
-        raise Refusal(
-            f"{f} has a pole at {number(places.poles[0], 6)}, inside {interval(domain)}: "
-            "choose a domain that leaves it out"
-        )
-    if places.jumps:
-        at, size = max(places.jumps, key=lambda jump: abs(jump[1]))
-        raise Refusal(
-            f"{f} jumps by {number(abs(size))} at {number(at, 6)}: no continuous head comes within "
-            f"{number(abs(size) / 2)} there; compile the pieces on either side of it"
-        )
-
-
-def refuse_overflow(f: Expression, domain: Interval, dtype: str) -> None:
-    """Values that the dtype cannot hold, with room for the sums that make them."""
-    largest, most = float(np.nanmax(np.abs(f(np.linspace(*domain, 257))))), float(np.finfo(dtype).max) / 1024
-    if not largest < most:
-        raise Refusal(
-            f"{f} reaches {number(largest)} on {interval(domain)}, beyond the range of {dtype}: choose a smaller domain"
-        )

@@ -18,7 +18,8 @@ from headsmith.constructions.clip import printed, printed_size, range_of
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.printed import LARGEST, TooLarge
 from headsmith.constructions.prompt_keys import PrintedPromptKeys, PromptKeys, reach
-from headsmith.proof.domain import Domain, exactly, interval, read_domain, read_interval
+from headsmith.proof.domain import Domain, read_domain, read_interval
+from headsmith.records.shown import exactly, interval
 from headsmith.refusal import Refusal
 from headsmith.targets.clip import Truncated
 from headsmith.targets.reading import check_sizes, read_ends

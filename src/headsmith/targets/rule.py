@@ -29,11 +29,12 @@ from headsmith.constructions.design import Design, many
 from headsmith.constructions.printed import printed_steps
 from headsmith.constructions.rule import Ranges, Rule, printed_suppression, suppression
 from headsmith.functions import Expression
+from headsmith.functions.misbehaviour import refuse_misbehaviour
 from headsmith.functions.several import at_point
-from headsmith.proof.domain import Domain, exactly, read_interval
+from headsmith.proof.domain import Domain, read_interval
 from headsmith.proof.rounding import gamma
+from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
-from headsmith.targets.formula import refuse_misbehaviour
 from headsmith.targets.reading import check_sizes
 
 LEAK = 1e-3  # share of eps that may be spent on weight that leaves the block of its query

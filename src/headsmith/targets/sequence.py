@@ -26,7 +26,7 @@ from flint import arb
 from torch import Tensor
 
 from headsmith.compiler.request import Request
-from headsmith.compiler.several import VARIABLES, evaluator, grid_heads, printed_cells, too_many
+from headsmith.compiler.several import VARIABLES, grid_heads, printed_cells, too_many
 from headsmith.compiler.target import Input, Target, as_expression
 from headsmith.constructions.bumps import METHODS as BUMPS
 from headsmith.constructions.bumps import SAMPLES, bumps_for
@@ -34,9 +34,10 @@ from headsmith.constructions.design import Design, Short, many
 from headsmith.constructions.gather import Gathered, variable_names
 from headsmith.functions import Expression
 from headsmith.functions.asked import ULPS, asked
-from headsmith.functions.several import at_point
-from headsmith.proof.domain import Domain, Interval, exactly
+from headsmith.functions.several import at_point, evaluator
+from headsmith.proof.domain import Domain, Interval
 from headsmith.proof.rounding import ASSUMPTIONS
+from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
 from headsmith.search.tensor_grid import Search, TooRough
 from headsmith.targets.reading import check_sizes

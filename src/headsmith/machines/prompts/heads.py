@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from headsmith.functions.activations import spelled
-from headsmith.proof.domain import exactly
+from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
 from headsmith.targets.mlp import steps
 

@@ -24,8 +24,7 @@ import numpy as np
 
 from headsmith.constructions.design import freeze
 from headsmith.machines.evidence import units
-from headsmith.proof.domain import exactly
-from headsmith.records.shown import Shown, number
+from headsmith.records.shown import Shown, exactly, number
 from headsmith.reference.solvers import Floats, Objective
 from headsmith.refusal import Refusal
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headsmith.proof.domain import exactly
+from headsmith.records.shown import exactly
 from headsmith.reference.optimizers import Optimizer
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from headsmith.proof.domain import exactly, read_interval
+from headsmith.proof.domain import read_interval
+from headsmith.records.shown import exactly
 from headsmith.reference.backpropagation import CURVES
 from headsmith.reference.optimizers import Optimizer
 from headsmith.refusal import Refusal

@@ -16,10 +16,9 @@ from headsmith.functions.balls import ceil_float, precision
 from headsmith.functions.smooth import HIGHEST, SMOOTH
 from headsmith.network.variables import read_variable
 from headsmith.proof.certificate import Bound, Certificate
-from headsmith.proof.domain import exactly
 from headsmith.proof.moments import Kept
 from headsmith.proof.perturbation import LOCK, Pass, perturbation
-from headsmith.records.shown import upper
+from headsmith.records.shown import exactly, upper
 from headsmith.refusal import Refusal
 from headsmith.targets.training.claims import claims, held
 from headsmith.targets.training.exact import Held, moved

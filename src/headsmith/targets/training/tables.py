@@ -9,9 +9,8 @@ from headsmith.compiler.scalar import ScalarTask, solve
 from headsmith.constructions.design import Short
 from headsmith.constructions.training.optimizing import reciprocal
 from headsmith.functions.smooth import Mean, Smooth
-from headsmith.proof.domain import exactly
 from headsmith.proof.statement import Head
-from headsmith.records.shown import upper
+from headsmith.records.shown import exactly, upper
 from headsmith.reference.optimizers import Optimizer
 from headsmith.refusal import Refusal
 

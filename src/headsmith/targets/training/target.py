@@ -35,9 +35,10 @@ from headsmith.constructions.training.tape import Tape
 from headsmith.functions.kinks import Kinked
 from headsmith.functions.smooth import SMOOTH, Smooth
 from headsmith.network import Network
-from headsmith.proof.domain import Domain, Finite, exactly, read_interval
+from headsmith.proof.domain import Domain, Finite, read_interval
 from headsmith.proof.perturbation import Law, worst_step
 from headsmith.proof.statement import Head
+from headsmith.records.shown import exactly
 from headsmith.reference.optimizers import Optimizer
 from headsmith.refusal import Refusal
 from headsmith.targets.reading import check_sizes
