@@ -61,11 +61,24 @@ def solve(
     ] = "1e-6",
     intercept: Annotated[bool, typer.Option("--intercept", help="Fit a constant as well.")] = False,
     activation: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of a network: relu (the default), leaky, hard tanh, identity.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of a network: relu (the default), leaky, hard tanh, identity, tanh, sigmoid, silu, softplus, gelu.",
+        ),
     ] = None,
-    steps: Annotated[
-        int | None, typer.Option(metavar="N", help="Of a network: steps of gradient descent, 200.")
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of a network: squared (the default), 'huber(1.5)', or logistic for a target of 0 and 1.",
+        ),
     ] = None,
+    optimizer: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a network: gd (the default), momentum, adam.")
+    ] = None,
+    decay: Annotated[str | None, typer.Option(metavar="D", help="Of a network: weight decay, 0.")] = None,
+    steps: Annotated[int | None, typer.Option(metavar="N", help="Of a network: how often it is moved, 200.")] = None,
     rate: Annotated[str | None, typer.Option(metavar="R", help="Of a network: the learning rate, 0.05.")] = None,
     biases: Annotated[bool, typer.Option("--biases", help="Of a network: every unit has a bias.")] = False,
     seed: Annotated[int | None, typer.Option(metavar="K", help="Of a network: where its weights start, 0.")] = None,
@@ -73,14 +86,22 @@ def solve(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Solve regressions on one frozen attention machine, or train a network in one forward pass; the prompt says."""
+    options = {
+        "activation": activation,
+        "loss": loss,
+        "optimizer": optimizer,
+        "decay": decay,
+        "steps": steps,
+        "rate": rate,
+        "biases": biases or None,
+        "seed": seed,
+    }
     if programs.strip().startswith("network"):
         from headsmith.cli.training import solve_network
 
-        solve_network(
-            data, target, read_asked(programs, activation, steps, rate, biases, seed, eps, intercept), json, plot
-        )
+        solve_network(data, target, read_asked(programs, options, eps, intercept), json, plot)
         return
-    refuse_without_network(activation=activation, steps=steps, rate=rate, biases=biases or None, seed=seed, plot=plot)
+    refuse_without_network(**options, plot=plot)
     solve_regressions(data, target, programs, eps, intercept, json)
 
 
@@ -124,17 +145,8 @@ def solve_regressions(data: Path, target: str, programs: str, eps: str, intercep
     )
 
 
-def read_asked(
-    programs: str,
-    activation: str | None,
-    steps: int | None,
-    rate: str | None,
-    biases: bool,
-    seed: int | None,
-    eps: str,
-    intercept: bool,
-) -> Asked:
-    """What is asked of a network; its defaults."""
+def read_asked(programs: str, options: dict[str, Any], eps: str, intercept: bool) -> Asked:
+    """What is asked of a network; an option that is None was not given."""
     from headsmith.cli.training import Asked, hidden
 
     if intercept:
@@ -144,9 +156,9 @@ def read_asked(
         raise Refusal(
             f"no program is called {name.strip()!r}; there are {', '.join(PENALTIES)}, and network=16,16 alone"
         )
-    count = 200 if steps is None else steps
-    pace = 0.05 if rate is None else float_of(rate)
-    return Asked(hidden(widths), activation or "relu", count, pace, biases, 0 if seed is None else seed, float_of(eps))
+    given = {name: value for name, value in options.items() if value is not None}
+    given |= {name: float_of(given[name]) for name in ("rate", "decay") if name in given}
+    return Asked(hidden(widths), eps=float_of(eps), **given)
 
 
 def refuse_without_network(**options: Any) -> None:

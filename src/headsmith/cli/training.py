@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,12 +38,15 @@ class Asked:
     """What was asked of the network, beside its data."""
 
     hidden: tuple[int, ...]
-    activation: str
-    steps: int
-    rate: float
-    biases: bool
-    seed: int
-    eps: float
+    activation: str = "relu"
+    loss: str = "squared"
+    optimizer: str = "gd"
+    decay: float = 0.0
+    steps: int = 200
+    rate: float = 0.05
+    biases: bool = False
+    seed: int = 0
+    eps: float = 1e-6
 
 
 def hidden(given: str) -> tuple[int, ...]:
@@ -57,37 +61,41 @@ def hidden(given: str) -> tuple[int, ...]:
 
 
 def train(names: Sequence[str], X: np.ndarray, y: np.ndarray, target: str, asked: Asked) -> dict[str, Any]:
-    """Both runs on standardised columns, and how far they are apart."""
-    from headsmith.reference.autograd import descended
+    """Both runs on the same columns, and how far they are apart."""
+    import headsmith as hs
 
-    inputs, labels = standardised([*names, target], X, y)
-    net, start = compiled(inputs, labels, asked), time.perf_counter()
-    with working(f"{asked.steps} steps on {len(y)} rows in one forward pass"):
-        result = _run(net, inputs, labels, asked)
+    inputs, labels = columns([*names, target], X, y, asked.loss)
+    task = task_of(inputs, asked)
+    start = time.perf_counter()
+    path, losses = by_autograd(task, inputs, labels, asked)
     middle = time.perf_counter()
-    rows = net.task.tape.split(result.path[0])
-    path, losses = descended(rows, inputs, labels, net.task.activation, asked.steps, asked.rate, asked.biases)
+    net = compiled(task, inputs, labels, path, asked.eps)
+    begin = time.perf_counter()
+    with working(f"{asked.steps} steps on {len(y)} rows in one forward pass"):
+        result = net(hs.prompt.training(inputs, labels, inputs[0], init=asked.seed))
     stop = time.perf_counter()
-    curves = {"forward pass": result.loss_curve, "autograd": losses}
+    ends = {"forward pass": result.path[-1], "autograd": path[-1]}
     return {
-        "title": f"{target} from {len(names)} columns, {len(y)} rows: {net.task}",
-        "losses": {who: curve.tolist() for who, curve in curves.items()},
-        "R^2": {who: 1 - 2 * float(curve[-1]) for who, curve in curves.items()},  # labels have variance 1
+        "title": f"{target} from {len(names)} columns, {len(y)} rows: {task}",
+        "columns": "standardised columns" + ", the labels as they are" * task.squashed,
+        "losses": {"forward pass": result.loss_curve.tolist(), "autograd": losses.tolist()},
+        "share right" if task.squashed else "R^2": {who: score(task, w, inputs, labels) for who, w in ends.items()},
         "weight gaps": (result.path - path).abs().amax(-1).tolist(),
         "perturbations": result.perturbations.tolist(),
+        "promise": promise(task, result.certificate.bound),
         "certified": result.certificate.bound,
         "statement": result.certificate.statement,
         "kinks": result.kinks,
-        "seconds": {"forward pass": middle - start, "autograd": stop - middle},
+        "seconds": {"forward pass": stop - begin, "autograd": middle - start},
         "blocks": net.plan.layers,
-        "tokens": net.task.tape.tokens,
+        "tokens": task.tape.tokens,
         "weights": [w.tolist() for w in result.weights],
         "biases": [b.tolist() for b in result.biases],
     }
 
 
-def standardised(names: Sequence[str], X: np.ndarray, y: np.ndarray) -> tuple[Tensor, Tensor]:
-    """Every column with mean 0 and variance 1, the target too: steps of one rate suit all of them."""
+def columns(names: Sequence[str], X: np.ndarray, y: np.ndarray, loss: str) -> tuple[Tensor, Tensor]:
+    """Every column with mean 0 and variance 1, so that steps of one rate suit all of them; not labels of 0 and 1."""
     import numpy as np
     import torch
 
@@ -98,28 +106,95 @@ def standardised(names: Sequence[str], X: np.ndarray, y: np.ndarray) -> tuple[Te
         if one <= 1e-12:
             raise Refusal(f"column {name!r} is constant: leave it out, and use --biases for a constant term")
     scaled = torch.from_numpy((table - table.mean(0)) / spread)
-    return scaled[:, :-1].contiguous(), scaled[:, -1:].contiguous()
+    if loss != "logistic":
+        return scaled[:, :-1].contiguous(), scaled[:, -1:].contiguous()
+    if other := sorted({*y.tolist()} - {0.0, 1.0}):
+        raise Refusal(
+            f"--loss logistic takes labels 0 and 1, which are not standardised; {names[-1]!r} holds {other[0]:g}"
+        )
+    return scaled[:, :-1].contiguous(), torch.from_numpy(y)[:, None]
 
 
-def compiled(inputs: Tensor, labels: Tensor, asked: Asked) -> TrainingNetwork:
+def task_of(inputs: Tensor, asked: Asked) -> Training:
+    """The training that was asked for, unless it is too large."""
+    import headsmith as hs
+
+    samples, width = inputs.shape
+    task = hs.target.Training(
+        [width, *asked.hidden, 1],
+        asked.activation,
+        asked.loss,
+        steps=asked.steps,
+        rate=asked.rate,
+        samples=samples,
+        biases=asked.biases,
+        decay=asked.decay,
+        optimizer=asked.optimizer,
+    )
+    refuse_large(task)
+    return task
+
+
+def by_autograd(task: Training, inputs: Tensor, labels: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
+    """(path, losses), if all weights stay where the network is certified."""
+    from headsmith.reference.autograd import descended
+
+    rule = (task.biases, task.value, task.decay, task.optimized)
+    rows = task.start(asked.seed)
+    path, losses = descended(rows, inputs, labels, task.activation, task.steps, task.rate, *rule)
+    most = task.ranges["w"]
+    away = (~(path.abs() <= most)).any(-1).nonzero()
+    if len(away):
+        raise Refusal(
+            f"at --rate {asked.rate:g} a weight leaves [-{most:g}, {most:g}], for which the network is certified, "
+            f"by step {int(away[0])}: try --rate {asked.rate / 4:.1g}"
+        )
+    return path, losses
+
+
+def compiled(task: Training, inputs: Tensor, labels: Tensor, path: Tensor, eps: float) -> TrainingNetwork:
     """The transformer for these data, its domain as wide as they are."""
     from typing import cast
 
     import headsmith as hs
     from headsmith.targets.training.network import TrainingNetwork
 
-    samples, width = inputs.shape
-    task = hs.target.Training(
-        [width, *asked.hidden, 1],
-        asked.activation,
-        steps=asked.steps,
-        rate=asked.rate,
-        biases=asked.biases,
-        samples=samples,
-    )
-    refuse_large(task)
-    domain = {"x": _reach(inputs), "y": _reach(labels)}
-    return cast(TrainingNetwork, hs.compile(task, eps=asked.eps, domain=domain))
+    sizes = {"x": float(inputs.abs().max()), "y": float(labels.abs().max())}
+    if task.optimizer == "adam":
+        sizes["v"] = 2.0 ** math.ceil(math.log2(steepest(task, inputs, labels, path)))
+    domain = {name: max(size, task.ranges[name]) for name, size in sizes.items()}
+    return cast(TrainingNetwork, hs.compile(task, eps=eps, domain=domain))
+
+
+def steepest(task: Training, inputs: Tensor, labels: Tensor, path: Tensor) -> float:
+    """The largest square of a gradient on the path, which no v^ is beyond, with room for another rounding."""
+    from headsmith.reference.autograd import gradient
+
+    largest = 1.0
+    for w in path:
+        slopes = gradient(task.tape.split(w), inputs, labels, task.activation, task.biases, task.value)[1]
+        largest = max(largest, float((task.tape.flat(slopes) + task.decay * w).square().max()))
+    return 1.01 * largest
+
+
+def promise(task: Training, bound: float) -> str:
+    """What every step is."""
+    from headsmith.records.shown import upper
+    from headsmith.targets.training.claims import title
+
+    if task.optimizer == "gd":
+        return f"gradient descent on a gradient perturbed by at most {upper(bound)}"
+    return f"within the rate times {upper(bound)} of {title(task.optimized)}, from the moments that the tokens hold"
+
+
+def score(task: Training, w: Tensor, inputs: Tensor, labels: Tensor) -> float:
+    """1 - |f - y|^2 / n, as the labels have variance 1; of classes how many of them lie on the side of f."""
+    from headsmith.reference.autograd import outputs
+
+    f = outputs(task.tape.split(w), inputs, task.activation, task.biases)
+    if task.squashed:
+        return float(((f > 0) == (labels > 0)).double().mean())
+    return 1 - float((f - labels).square().mean())
 
 
 def refuse_large(task: Training) -> None:
@@ -138,25 +213,6 @@ def refuse_large(task: Training) -> None:
         )
 
 
-def _reach(values: Tensor) -> float:
-    return max(4.0, float(values.abs().max()))
-
-
-def _run(net: TrainingNetwork, inputs: Tensor, labels: Tensor, asked: Asked) -> Any:
-    import headsmith as hs
-
-    try:
-        return net(hs.prompt.training(inputs, labels, inputs[0], init=asked.seed))
-    except Refusal as refusal:
-        if str(refusal).startswith("after step"):
-            step = str(refusal).removeprefix("after ").split(",")[0]
-            raise Refusal(
-                f"at --rate {asked.rate:g} a weight leaves [-8, 8], for which the network is certified, by {step}: "
-                f"try --rate {asked.rate / 4:.1g}"
-            ) from None
-        raise
-
-
 def report(found: dict[str, Any], json: bool, plot: Path | None) -> None:
     """Tables or JSON, and the picture."""
     if plot is not None:
@@ -167,25 +223,25 @@ def report(found: dict[str, Any], json: bool, plot: Path | None) -> None:
     if json:
         show_json(found)
         return
-    from headsmith.records.shown import number, upper
+    from headsmith.records.shown import number
     from headsmith.views.tables import Table
 
     one, other = (found["losses"][who] for who in ("forward pass", "autograd"))
     steps = len(one) - 1
     at = sorted({round(k * steps / (SHOWN - 1)) for k in range(SHOWN)})
-    columns = ("step", "loss, forward pass", "loss, autograd", "difference", "largest weight difference")
+    heads = ("step", "loss, forward pass", "loss, autograd", "difference", "largest weight difference")
     gaps = found["weight gaps"]
     losses = [(t, number(one[t], 7), number(other[t], 7), number(one[t] - other[t]), number(gaps[t])) for t in at]
-    seconds, score = found["seconds"], found["R^2"]
+    seconds, measure = found["seconds"], "R^2" if "R^2" in found else "share right"
     both = [
-        ("R^2 on these rows", *(number(score[who], 6) for who in score)),
+        (f"{measure} on these rows", *(number(value, 6) for value in found[measure].values())),
         ("time", *(f"{number(seconds[who])} s" for who in seconds)),
     ]
     show(
         found["title"],
-        Table("standardised columns, the same start", columns, losses),
+        Table(f"{found['columns']}, the same start", heads, losses),
         Table("", ("", "forward pass", "autograd"), both),
-        f"proved: every step is gradient descent on a gradient perturbed by at most {upper(found['certified'])}"
+        f"proved: every step is {found['promise']}"
         + (f", slopes taken near a kink: {found['kinks']}" if found["kinks"] else "")
         + f"; {found['blocks']} blocks, {found['tokens']} tokens",
         *([f"{plot}: both losses, and their difference"] if plot else []),

@@ -1,8 +1,9 @@
-"""Gradient descent on a small network by torch autograd: the steps that a forward pass is compared with.
+"""Training a small network by torch autograd: the steps that a forward pass is compared with.
 
-    w <- w - rate gradient of (1/2n) sum_i |f(w, x_i) - y_i|^2,   the last layer without activation
+    w <- w - rate (gradient of loss(f(w, x), y) + decay w),   the last layer without activation
 
-Rows of data are samples; where a network has biases, they are the last columns of its matrices.
+or a step of momentum or Adam on that gradient (`reference.optimizers`). The loss is (1/2n) sum_i |f(w, x_i) - y_i|^2
+unless another is given. Rows of data are samples; the biases of a network are the last columns of its matrices.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from headsmith.reference.optimizers import Optimizer
+
 Curve = Callable[[Tensor], Tensor]
+Loss = Callable[[Tensor, Tensor], Tensor]
+PLAIN = Optimizer()
 ACTIVATIONS: dict[str, Curve] = {
     "relu": F.relu,
     "leaky": F.leaky_relu,
@@ -42,8 +47,31 @@ def outputs(rows: Sequence[Tensor], x: Tensor, activation: str, biases: bool = F
     return x
 
 
+def squared(f: Tensor, y: Tensor) -> Tensor:
+    """(1/2n) sum_i |f_i - y_i|^2"""
+    return 0.5 * (f - y).square().sum(-1).mean()
+
+
+def gradient(
+    rows: Sequence[Tensor], x: Tensor, y: Tensor, activation: str, biases: bool = False, loss: Loss = squared
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """(loss, its gradient by each matrix)"""
+    rows = [V.detach().requires_grad_() for V in rows]
+    value = loss(outputs(rows, x, activation, biases), y)
+    return value.detach(), torch.autograd.grad(value, rows)
+
+
 def descended(
-    rows: Sequence[Tensor], x: Tensor, y: Tensor, activation: str, steps: int, rate: float, biases: bool = False
+    rows: Sequence[Tensor],
+    x: Tensor,
+    y: Tensor,
+    activation: str,
+    steps: int,
+    rate: float,
+    biases: bool = False,
+    loss: Loss = squared,
+    decay: float = 0.0,
+    optimizer: Optimizer = PLAIN,
 ) -> tuple[Tensor, Tensor]:
     """(path (steps + 1, all weights), losses (steps + 1)), w before the first and after every step.
 
@@ -52,13 +80,13 @@ def descended(
     tensor([[1.0000, 2.0000],
             [1.2000, 2.1000]])
     """
-    path, losses = [], []
+    path, losses, rows = [], [], [V.detach() for V in rows]
+    kept: list[tuple[Tensor, ...]] = [(torch.zeros_like(V),) * len(optimizer.moments) for V in rows]
     for t in range(steps + 1):
-        rows = [V.detach().requires_grad_() for V in rows]
-        loss = 0.5 * (outputs(rows, x, activation, biases) - y).square().sum(-1).mean()
-        path.append(torch.cat([V.detach().flatten() for V in rows]))
-        losses.append(loss.detach())
-        if t < steps:
-            slopes = torch.autograd.grad(loss, rows)
-            rows = [V - rate * slope for V, slope in zip(rows, slopes, strict=True)]
+        value, slopes = gradient(rows, x, y, activation, biases, loss)
+        path.append(torch.cat([V.flatten() for V in rows]))
+        losses.append(value)
+        parts = zip(rows, slopes, kept, strict=True)
+        moved = [optimizer.moved(V, g + decay * V, held, rate, t + 1, float) for V, g, held in parts]
+        rows, kept = [V for V, _ in moved], [held for _, held in moved]
     return torch.stack(path), torch.stack(losses)

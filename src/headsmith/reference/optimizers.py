@@ -1,4 +1,4 @@
-"""Optimizers, in balls: how a step moves a weight whose gradient (weight decay included) is g.
+"""Optimizers, in balls or floats: how a step moves a weight whose gradient (weight decay included) is g.
 
     gd        w <- w - rate g
     momentum  v <- beta v + g                      w <- w - rate v                      v = 0 at the start
@@ -11,8 +11,9 @@ The root is inside: with a constant behind the square root the step would jump w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from flint import arb
 
@@ -45,13 +46,15 @@ class Optimizer:
             first, second = (float((1 / (1 - arb(b) ** t)).mid()) for b in self.betas)
         return first, second
 
-    def moved(self, w: arb, g: arb, kept: Sequence[arb], rate: arb, t: int) -> tuple[arb, tuple[arb, ...]]:
-        """(w', the moments behind the step) from the moments before it."""
+    def moved(
+        self, w: Any, g: Any, kept: Sequence[Any], rate: Any, t: int, read: Callable[[float], Any] = arb
+    ) -> tuple[Any, tuple[Any, ...]]:
+        """(w', the moments behind the step) from the moments before it; of tensors, read=float."""
         if self.name == "momentum":
             v = self.beta * kept[0] + g
             return w - rate * v, (v,)
         if self.name == "adam":
-            b1, b2 = map(arb, self.betas)
+            b1, b2 = map(read, self.betas)
             m, v = b1 * kept[0] + (1 - b1) * g, b2 * kept[1] + (1 - b2) * g * g
-            return w - rate * (m / (1 - b1**t)) / (v / (1 - b2**t) + arb(self.root)).sqrt(), (m, v)
+            return w - rate * (m / (1 - b1**t)) / (v / (1 - b2**t) + read(self.root)).sqrt(), (m, v)
         return w - rate * g, ()

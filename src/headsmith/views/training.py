@@ -22,7 +22,7 @@ def training_curves(measured: Mapping[str, Any]) -> Figure:
     above.plot(steps, forward, color=PALETTE[0], label="forward pass of the transformer", linewidth=3.2, alpha=0.55)
     above.plot(steps, autograd, color=PALETTE[1], label="torch autograd", linestyle="--", linewidth=1.4)
     lines = [
-        (steps[1:], measured["perturbations"], "certified: what perturbs the gradient of a step", PALETTE[6], "-"),
+        (steps[1:], measured["perturbations"], "certified: error of a step, over the rate", PALETTE[6], "-"),
         (steps, measured["weight gaps"], "largest difference of a weight", PALETTE[3], "-"),
         (steps, np.abs(forward - autograd), "difference of the losses", PALETTE[2], "."),
     ]
@@ -33,7 +33,7 @@ def training_curves(measured: Mapping[str, Any]) -> Figure:
     above.set_title(fill(measured["title"], 90), fontsize=9)
     above.set_ylabel("loss")
     below.set_ylabel("apart (0 is left out)")
-    below.set_xlabel("step of gradient descent")
+    below.set_xlabel("step")
     for ax, logarithmic in ((above, forward.min() > 0), (below, True)):
         ax.margins(y=0.15)
         if logarithmic:
