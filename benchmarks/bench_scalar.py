@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from headsmith.doors.compile import compile
 from headsmith.proof.checker import check
 from headsmith.records.shown import number
-from headsmith.targets import compile
 from headsmith.views.tables import Table
 
 REQUESTS = (

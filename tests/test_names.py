@@ -15,7 +15,7 @@ TWICE = {"Attention": {"machines", "network"}}
 APART = "proof/checker"
 """The independent checker imports nothing of ours: it has its own word for everything, and the words are ours."""
 
-STAGES = ("functions", "search", "constructions", "compiler", "targets", "machines", "proof", "views", "cli")
+STAGES = ("functions", "search", "constructions", "compiler", "targets", "machines", "proof", "doors", "views", "cli")
 """One subject may have a file of its name at each of these stages, but within a stage a name is used once."""
 
 

@@ -16,8 +16,8 @@ from headsmith.refusal import Refusal
 __version__ = "0.2.0"
 
 _HOMES = {
-    "compile": "headsmith.targets",
-    "plan": "headsmith.targets",
+    "compile": "headsmith.doors.compile",
+    "plan": "headsmith.doors.compile",
     "load": "headsmith.compiler.files",
     "certify": "headsmith.compiler.files",
     "Certificate": "headsmith.proof.certificate",

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headsmith.cli import main
-from headsmith.targets import compile
+from headsmith.doors.compile import compile
 
 
 @pytest.fixture(scope="module")

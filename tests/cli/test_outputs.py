@@ -9,10 +9,10 @@ import torch
 
 import headsmith.lab
 from headsmith.cli import main
+from headsmith.doors.compile import compile
 from headsmith.lab import AttentionModel
 from headsmith.records.authorship import ours
 from headsmith.refusal import Refusal
-from headsmith.targets import compile
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_what_is_no_file_stays(write, path, capsys, make):
     ("command", "work"),
     [
         (["lab", "train", "--save"], "headsmith.lab.train"),
-        (["compile", "x", "--domain", "0", "1", "--eps", "0.1", "--out"], "headsmith.targets.compile"),
+        (["compile", "x", "--domain", "0", "1", "--eps", "0.1", "--out"], "headsmith.doors.compile.compile"),
         (["show", "no such file", "--out"], "headsmith.compiler.files.load"),
     ],
 )

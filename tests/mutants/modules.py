@@ -3,8 +3,9 @@
 from tests.mutants.mutant import Mutant
 
 STACK, TESTS = "src/headsmith/proof/stack.py", "tests/proof/test_stack.py"
-UNITS, READ = "src/headsmith/constructions/units.py", "src/headsmith/targets/mlp.py"
-MLP, MODULES = "src/headsmith/targets/perceptron.py", "tests/targets/test_mlp.py"
+UNITS, READ = "src/headsmith/constructions/units.py", "src/headsmith/doors/mlp.py"
+TYPES, STEPS = "src/headsmith/functions/modules.py", "tests/functions/test_modules.py"
+MLP, MODULES = "src/headsmith/targets/perceptron.py", "tests/doors/test_mlp.py"
 
 
 def stack(name, old, new):
@@ -13,6 +14,10 @@ def stack(name, old, new):
 
 def read(name, old, new):
     return Mutant(name, READ, old, new, MODULES)
+
+
+def typed(name, old, new):
+    return Mutant(name, TYPES, old, new, STEPS)
 
 
 MUTANTS = [
@@ -109,23 +114,23 @@ MUTANTS = [
         "",
         "tests/targets/test_perceptron.py",
     ),
-    read("the types of containers", "if type(module) is nn.Sequential:", "if isinstance(module, nn.Sequential):"),
-    read("the types of matrices", "if type(part) is not nn.Linear:", "if not isinstance(part, nn.Linear):"),
-    read("hooks before a module", "module._forward_hooks or module._forward_pre_hooks", "module._forward_hooks"),
-    read("hooks after a module", "module._forward_hooks or module._forward_pre_hooks", "module._forward_pre_hooks"),
-    read(
+    typed("the types of containers", "if type(module) is nn.Sequential:", "if isinstance(module, nn.Sequential):"),
+    typed("the types of matrices", "if type(part) is not nn.Linear:", "if not isinstance(part, nn.Linear):"),
+    typed("hooks before a module", "module._forward_hooks or module._forward_pre_hooks", "module._forward_hooks"),
+    typed("hooks after a module", "module._forward_hooks or module._forward_pre_hooks", "module._forward_pre_hooks"),
+    typed(
         "global hooks before",
         "every._global_forward_hooks or every._global_forward_pre_hooks",
         "every._global_forward_hooks",
     ),
-    read(
+    typed(
         "global hooks after",
         "every._global_forward_hooks or every._global_forward_pre_hooks",
         "every._global_forward_pre_hooks",
     ),
-    read("methods of an instance", "if own or module._compiled", "if module._compiled"),
-    read("compiled calls", "if own or module._compiled_call_impl is not None:", "if own:"),
-    read("dropout at work", "and module.training and module.p > 0", "and False"),
+    typed("methods of an instance", "if own or module._compiled", "if module._compiled"),
+    typed("compiled calls", "if own or module._compiled_call_impl is not None:", "if own:"),
+    typed("dropout at work", "and module.training and module.p > 0", "and False"),
     read("running the module", "if not (apart <= 0).all():", "if not (apart <= np.inf).all():"),
     read("running it twice", "if not np.array_equal(answers[0], answers[1]):", "if False:"),
     read("running it in float64", "(module, copy.deepcopy(module).double())", "(module,)"),
@@ -139,10 +144,10 @@ MUTANTS = [
     ),
     read("reading it again", "if read_module(module).hash() != target.hash():", "if False:"),
     read("rounding of honest modules", "gamma(len(matrix) + 2, unit) *", "0.0 *"),
-    read("weights that are no parameters", "if not plain or part.weight", "if False and part.weight"),
-    read("biases that are no parameters", " and type(held[1]) in (nn.Parameter, type(None))", ""),
-    read("sparse weights", " or v.layout is not torch.strided", ""),
-    read("negated weights", ".resolve_neg()", ""),
+    typed("weights that are no parameters", "if not plain or part.weight", "if False and part.weight"),
+    typed("biases that are no parameters", " and type(held[1]) in (nn.Parameter, type(None))", ""),
+    typed("sparse weights", " or v.layout is not torch.strided", ""),
+    typed("negated weights", ".resolve_neg()", ""),
     Mutant(
         "scores beyond all balls",
         "src/headsmith/proof/cells.py",

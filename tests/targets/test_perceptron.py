@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from torch import nn
 
 import headsmith as hs
+from headsmith.doors.mlp import read_module
 from headsmith.functions import parse
 from headsmith.functions.activations import leaky
 from headsmith.network import FeedForward
-from headsmith.targets.mlp import read_module
 from headsmith.targets.perceptron import MLP
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from headsmith.targets import compile
+from headsmith.doors.compile import compile
 from headsmith.views.measurement import curves, measure, samples, ties
 
 

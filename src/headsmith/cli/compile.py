@@ -47,7 +47,7 @@ def compile_formula(
     """Compile a formula or a saved MLP into attention heads with a certificate."""
     import time
 
-    from headsmith.targets import compile
+    from headsmith.doors.compile import compile
     from headsmith.views.measurement import measure, scalar
 
     if out is not None:
@@ -77,7 +77,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """Show the size and the bound that compile would give."""
-    from headsmith.targets import plan as make_plan
+    from headsmith.doors.compile import plan as make_plan
 
     with working(f"planning {formula}"):
         made = make_plan(target_of(formula, activation), domain=domain, eps=eps, dtype=dtype, method=method)
@@ -108,7 +108,7 @@ def target_of(text: str, activation: str | None = None) -> Any:
         if activation is not None:
             raise Refusal(f"--activation is for an MLP in a .safetensors file, and {text!r} is a formula")
         return text
-    from headsmith.targets.mlp import NoActivation, read_mlp
+    from headsmith.doors.mlp import NoActivation, read_mlp
 
     try:
         return read_mlp(text, activation)

@@ -75,7 +75,7 @@ def _compile_and_draw(out: Path) -> list[tuple[str, str]]:
 
     from headsmith.cli.compile import certified, compiled_table
     from headsmith.compiler.files import certify, load
-    from headsmith.targets import compile
+    from headsmith.doors.compile import compile
     from headsmith.views.measurement import measure
     from headsmith.views.style import save
 
@@ -102,8 +102,8 @@ def _compile_and_draw(out: Path) -> list[tuple[str, str]]:
 
 
 def _refuse() -> None:
+    from headsmith.doors.compile import plan
     from headsmith.refusal import Refusal
-    from headsmith.targets import plan
 
     _chapter("what cannot be had is refused, with what can")
     for formula, eps, dtype in (("sin(3*x)", 1e-12, "float32"), ("step(x)", 1e-3, "float64")):

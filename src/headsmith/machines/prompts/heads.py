@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from headsmith.functions.activations import spelled
+from headsmith.functions.modules import steps
 from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
-from headsmith.targets.mlp import steps
 
 Biases = tuple[Any, Any, Any]
 

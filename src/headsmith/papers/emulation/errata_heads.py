@@ -25,7 +25,7 @@ PAPER = "algorithm-emulation"
 )
 def staircase() -> Evidence:
     """sin(3*x) on [-2, 2] with as many keys as ours: how far the printed rule gets, and ours at eps = 1e-4."""
-    from headsmith.targets import compile
+    from headsmith.doors.compile import compile
     from headsmith.views.measurement import measure
 
     net = compile("sin(3*x)", domain=(-2, 2), eps=1e-4)
@@ -76,7 +76,7 @@ def single_precision() -> Evidence:
 )
 def out_of_range() -> Evidence:
     """exp on [-1, 1] at z = 2: the last anchor's value comes back."""
-    from headsmith.targets import compile
+    from headsmith.doors.compile import compile
 
     net = compile("exp(x)", domain=(-1, 1), eps=0.1, method="printed")
     anchors = np.linspace(-1, 1, net.plan.anchors)

@@ -10,10 +10,10 @@ import torch
 
 from headsmith.compiler.compiled import Compiled
 from headsmith.constructions.rule import Rule, dense, suppression
+from headsmith.doors.compile import compile
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.proof.statement import Head
 from headsmith.reference.solvers import Objective, gradient_descent
-from headsmith.targets import compile
 from headsmith.targets.descent import Descent
 from headsmith.targets.rule import ResidualRule
 

@@ -61,8 +61,8 @@ def chebyshev_points(f: Callable[[np.ndarray], np.ndarray], domain: tuple[float,
 
 def one(case: Case, eps: float) -> dict[str, Any]:
     """All sizes for one function at one eps; `keys` is None where the compiler refuses."""
+    from headsmith.doors.compile import plan
     from headsmith.functions import parse
-    from headsmith.targets import plan
 
     point: dict[str, Any] = {
         "formula": case.formula,

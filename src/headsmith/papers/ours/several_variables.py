@@ -37,7 +37,7 @@ SHOWN = "sin(2*x)*cos(y) + x*y"
 
 def one(formula: str, eps: float) -> dict[str, Any]:
     """The plan of one formula on [-1, 1] in each variable; `tokens` is None where the compiler refuses."""
-    from headsmith.targets import plan
+    from headsmith.doors.compile import plan
 
     point: dict[str, Any] = {"formula": formula, "eps": eps, "prototype": PROTOTYPE.get(formula, {}).get(eps)}
     start = time.process_time()
@@ -51,8 +51,8 @@ def one(formula: str, eps: float) -> dict[str, Any]:
 
 def picture(formula: str, eps: float) -> dict[str, Any]:
     """One network over its square, for a picture."""
+    from headsmith.doors.compile import compile
     from headsmith.functions import parse
-    from headsmith.targets import compile
 
     net: Any = compile(formula, domain=(-1, 1), eps=eps)
     z = torch.linspace(-1, 1, 81, dtype=torch.float64)

@@ -11,11 +11,11 @@ from torch import nn
 from headsmith.compiler.compiled import Compiled
 from headsmith.constructions import clip as rules
 from headsmith.constructions.gate import gate
+from headsmith.doors.compile import compile
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.papers.universality.staircases import printed_rule, repaired_sentinels
 from headsmith.proof.rounding import FORMATS, head_rounding
 from headsmith.proof.statement import Head
-from headsmith.targets import compile
 from headsmith.targets.prompt_clip import PromptClip
 
 PAPER = "softmax-universality"

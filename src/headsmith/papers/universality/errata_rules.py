@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headsmith.doors.compile import compile
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.reference.solvers import Objective, gradient_descent
-from headsmith.targets import compile
 from headsmith.targets.descent import Descent
 from headsmith.targets.rule import ResidualRule
 

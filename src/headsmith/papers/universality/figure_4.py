@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from headsmith.doors.compile import compile
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
 from headsmith.papers.universality.trained import (
     double_score,
@@ -29,7 +30,6 @@ from headsmith.papers.universality.trained import (
     target,
 )
 from headsmith.records import Record
-from headsmith.targets import compile
 from headsmith.views.universality import sequence
 
 PAPER = "softmax-universality"

@@ -89,7 +89,7 @@ def self_check() -> bool:
     pictures={"bumps.png": bumps},
 )
 def sequence_bumps(settings: Mapping[str, Any], record: Record) -> Outcome:
-    from headsmith.targets import plan
+    from headsmith.doors.compile import plan
     from headsmith.targets.sequence import SequenceMap
 
     errors: dict[str, list[dict[str, float]]] = {}

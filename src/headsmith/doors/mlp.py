@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from headsmith.functions import Expression
 from headsmith.functions.activations import named, of_module, spelled
+from headsmith.functions.modules import Step, parts, steps
 from headsmith.network import load_tensors, save_tensors
 from headsmith.proof.domain import Interval, read_domain
 from headsmith.proof.rounding import gamma
@@ -30,8 +31,6 @@ METADATA = "layers"
 IDLE = ("Dropout", "Identity")  # what does nothing at inference
 POINTS = 32  # random inputs, and as many corners, on which a module is run
 ULPS = 16  # roundings that the code of an activation may make, relative to 1 + |input|
-
-Step = tuple[Any, Any] | Expression  # (weight, bias) of a Linear, or an activation
 
 
 def compiled_module(module: nn.Module, domain: Any) -> MLP:
@@ -49,50 +48,6 @@ def read_module(module: nn.Module) -> MLP:
     MLP 2-3-3 with tanh(x)
     """
     return _stacked(steps(module))
-
-
-def steps(module: nn.Module) -> list[Step]:
-    """What a module does, one thing after another: (weight, bias) of a Linear, or an activation."""
-    return [_step(part) for part in _parts(module)]
-
-
-def _parts(module: nn.Module) -> list[nn.Module]:
-    """The modules that do something, in order."""
-    _check_plain(module)
-    if type(module) is nn.Sequential:
-        return [part for child in module._modules.values() if child is not None for part in _parts(child)]
-    if type(module) is nn.Dropout and module.training and module.p > 0:
-        raise Refusal("the network is in training mode, in which its Dropout is random: call .eval() first")
-    return [] if type(module) in (nn.Identity, nn.Dropout) else [module]
-
-
-def _check_plain(module: nn.Module) -> None:
-    """Refuses what could make a module compute something else than its type says."""
-    kind, every = type(module).__name__, nn.modules.module
-    if torch.nn.utils.parametrize.is_parametrized(module):
-        raise Refusal(f"{kind} has parametrised weights: call torch.nn.utils.parametrize.remove_parametrizations first")
-    if module._forward_hooks or module._forward_pre_hooks:
-        raise Refusal(f"{kind} has forward hooks (old weight_norm, spectral_norm or pruning): remove them first")
-    if every._global_forward_hooks or every._global_forward_pre_hooks:
-        raise Refusal("torch has global forward hooks, which may change what a module computes: remove them first")
-    own = [name for name in vars(module) if callable(getattr(type(module), name, None))]
-    if own or module._compiled_call_impl is not None:
-        name = own[0] if own else "compiled call"
-        raise Refusal(f"this {kind} has a {name} of its own, so its type does not say what it computes")
-
-
-def _step(part: nn.Module) -> Step:
-    if type(part) is not nn.Linear:
-        return of_module(part)
-    held = [part._parameters.get(name) for name in ("weight", "bias")]
-    plain = type(held[0]) is nn.Parameter and type(held[1]) in (nn.Parameter, type(None))
-    if not plain or part.weight is not held[0] or part.bias is not held[1]:
-        raise Refusal("a Linear has weights that are no plain parameters of it: copy them into a new nn.Linear")
-    for v in (v for v in held if v is not None):
-        if not v.is_floating_point() or v.is_meta or v.layout is not torch.strided:
-            raise Refusal(f"the weights of a Linear are {v.dtype} on {v.device}, {v.layout}, not real numbers in rows")
-    bias = torch.zeros(part.out_features) if part.bias is None else part.bias
-    return tuple(v.detach().cpu().double().resolve_neg().numpy() for v in (part.weight, bias))  # type: ignore[return-value]
 
 
 def _stacked(steps: Sequence[Step]) -> MLP:
@@ -168,7 +123,7 @@ def write_mlp(path: str | Path, model: nn.Module) -> Path:
     """Save an nn.Sequential as `read_mlp` reads it: its matrices and the names of its layers."""
     read_module(model)
     names, tensors = [], dict[str, Tensor]()
-    for i, part in enumerate(_parts(model)):
+    for i, part in enumerate(parts(model)):
         if type(part) is nn.Linear:
             tensors |= {f"{i}.{name}": v.detach().contiguous() for name, v in part.named_parameters()}
         names.append("Linear" if type(part) is nn.Linear else spelled(of_module(part)))
