@@ -7,9 +7,9 @@ from headsmith.compiler.request import Request
 from headsmith.compiler.rules import tabulate
 from headsmith.constructions.design import Short
 from headsmith.constructions.printed import is_printed
-from headsmith.constructions.rule import Ranges
 from headsmith.functions import parse
 from headsmith.proof.domain import Domain
+from headsmith.proof.residuals import Ranges
 from headsmith.proof.statement import Part
 
 RANGES = Ranges(x=1.0, y=1.0, w=1.0, residual=2.0)

@@ -1,7 +1,6 @@
 """Each term of the bound of f(w . x - y) x, at an input that needs it."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,17 +10,15 @@ from hypothesis import strategies as st
 
 import headsmith as hs
 from headsmith.constructions.rule import (
-    Ranges,
     Rule,
     block,
     dense,
     dense_rounding,
     leaked,
-    multiplied,
     score_slip,
     suppression,
 )
-from headsmith.proof.composition import Error
+from headsmith.proof.residuals import Ranges
 from headsmith.proof.rounding import FORMATS
 from headsmith.proof.statement import Head
 
@@ -106,39 +103,6 @@ def test_what_leaks_may_pull_to_the_other_side():
     assert 1.5e-3 < off <= spent <= 2.02e-3
 
 
-def near(z):
-    """float32 numbers a little above z, whose products and sums round by nearly half a unit in the last place."""
-    return np.float32(z) * (np.float32(1 + 2.0**-12) + np.arange(1, 200, dtype=np.float32) * np.float32(2.0**-23))
-
-
-def test_the_computed_residual_slips():
-    """fl(fl(w x) - y): two roundings in the same direction, each of nearly one unit."""
-    w, x = np.meshgrid(near(1), near(1))
-    y = np.float32(2.0**-24) * np.float32(0.98)
-    computed = (w * x - y).astype(np.float64)
-    off = np.abs(computed - (w.astype(float) * x.astype(float) - float(y))).max()
-    ranges = Ranges(x=float(x.max()), y=abs(float(y)), w=float(w.max()), residual=1.1)
-    slip = ranges.residuals(1, SINGLE).rounding
-    assert 0.9 * slip <= off <= slip
-
-
-def test_the_slip_grows_with_the_features():
-    """1 + ... + 1 in order, every sum cut off by half a unit."""
-    d, total, exact = 8, np.float32(0.0), Fraction(0)
-    for _ in range(d):
-        term = max(
-            np.float32(1.0) - np.arange(64, dtype=np.float32) * np.float32(2.0**-24), key=lambda t: off(total, t)
-        )
-        total, exact = total + term, exact + Fraction(float(term))
-    slip = Ranges(x=1.0, y=0.0, w=1.0, residual=9.0).residuals(d, SINGLE).rounding
-    assert slip / 4 <= abs(Fraction(float(total)) - exact) <= slip
-    assert Ranges(x=1.0, y=5.0, w=1.0, residual=9.0).products(d) == 13.0
-
-
-def off(total, term):
-    return float(Fraction(float(total)) + Fraction(float(term)) - Fraction(float(total + term)))
-
-
 def test_the_slip_reaches_the_output_through_the_slope_of_f():
     """tanh(4 z) in float32: near 0, what w . x loses comes back four times as large."""
     net = hs.compile(
@@ -162,22 +126,6 @@ def test_the_error_of_the_table_is_multiplied_by_x():
     z = torch.linspace(-3, 3, 601, dtype=torch.float64)[:, None]
     worst = float(net.certify(torch.full((601, 1, 1), 7.0).double(), -z, torch.zeros(1).double()).max())
     assert 0.95 * net.certificate.bound <= worst <= net.certificate.bound
-
-
-def test_the_product_with_x_is_rounded():
-    """A table of one key is exact, so all that is left is level x, one rounding."""
-    level, x = near(1), near(1)
-    worst, most = 0.0, float(level.max()) * float(x.max())
-    for value in level.tolist():
-        network = block(Head.table([0.0], [0.0], [value]), 1, 1, torch.float32)
-        xs = torch.from_numpy(x)[:, None]
-        out = network(torch.cat([xs, xs, xs, xs], -1)[:, None])[:, 0, 0]
-        worst = max(worst, float((out.double() - value * xs[:, 0].double()).abs().max()))
-    table = Error(0.0, 0.0, (0.0, float(level.max())))
-    rounding = multiplied(table, float(x.max()), SINGLE).rounding
-    assert 0.9 * rounding <= worst <= rounding <= 1.01 * SINGLE.unit * most
-    assert multiplied(Error(0.0, 1.0, (0.0, 1.0)), 3.0, SINGLE).rounding >= 3.0
-    assert multiplied(Error(1.0, 0.0, (0.0, 1.0)), 3.0, SINGLE).rounding > 5 * SINGLE.unit  # |f| + error is rounded
 
 
 def test_scores_slip_by_every_addition():

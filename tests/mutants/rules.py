@@ -4,11 +4,15 @@ from tests.mutants.mutant import Mutant
 
 RULE, STEP = "src/headsmith/constructions/rule.py", "src/headsmith/constructions/gradient_step.py"
 OF_RULE, OF_STEP = "tests/constructions/test_rule.py", "tests/constructions/test_gradient_step.py"
-TARGETS = "tests/targets/test_rule.py"
+RESIDUALS, OF_RESIDUALS = "src/headsmith/proof/residuals.py", "tests/proof/test_residuals.py"
 
 
 def rule(name: str, old: str, new: str, tests: str = OF_RULE) -> Mutant:
     return Mutant(name, RULE, old, new, tests)
+
+
+def residual(name: str, old: str, new: str) -> Mutant:
+    return Mutant(name, RESIDUALS, old, new, f"{OF_RESIDUALS} {OF_RULE}")
 
 
 def step(name: str, old: str, new: str) -> Mutant:
@@ -16,30 +20,30 @@ def step(name: str, old: str, new: str) -> Mutant:
 
 
 MUTANTS = [
-    rule(
+    residual(
         "half the slip of the residual", "slip = gamma(features + 1 + spare", "slip = 0.5 * gamma(features + 1 + spare"
     ),
-    rule("the slip does not grow with the features", "gamma(features + 1 + spare,", "gamma(2 + spare,"),
-    rule("w and x do not enter the slip", "return features * self.w * self.x + self.y", "return self.y"),
-    rule(
+    residual("the slip does not grow with the features", "gamma(features + 1 + spare,", "gamma(2 + spare,"),
+    residual("w and x do not enter the slip", "return features * self.w * self.x + self.y", "return self.y"),
+    residual(
         "y does not enter the slip", "return features * self.w * self.x + self.y", "return features * self.w * self.x"
     ),
-    rule(
+    residual(
         "the error of a rule is not multiplied by x",
         "Bound(table.approximation * size * INFLATE",
         "Bound(table.approximation",
     ),
-    rule("half the error of a rule", "Bound(table.approximation * size", "Bound(0.5 * table.approximation * size"),
-    rule(
+    residual("half the error of a rule", "Bound(table.approximation * size", "Bound(0.5 * table.approximation * size"),
+    residual(
         "rounding of the table is not multiplied by x",
         "(table.rounding * size + product)",
         "(table.rounding + product)",
     ),
-    rule("the product with x is not rounded", "fmt.unit * largest(table) * size + fmt.tiny", "fmt.tiny"),
-    rule(
+    residual("the product with x is not rounded", "fmt.unit * largest(table) * size + fmt.tiny", "fmt.tiny"),
+    residual(
         "half the rounding of the product", "fmt.unit * largest(table) * size", "0.5 * fmt.unit * largest(table) * size"
     ),
-    rule(
+    residual(
         "the error is not in what is rounded", "max(map(abs, table.reach)) + table.total", "max(map(abs, table.reach))"
     ),
     rule("half of what leaks", "2 * leak * most", "leak * most"),
@@ -73,10 +77,10 @@ MUTANTS = [
     rule("scores slip once", "math.expm1(2 * slip)", "math.expm1(slip)"),
     Mutant(
         "residuals are compared as they are rounded",
-        "src/headsmith/targets/rule.py",
+        RESIDUALS,
         "(size + slip > limit)",
         "(size > limit)",
-        TARGETS,
+        OF_RESIDUALS,
     ),
     step(
         "gates are rounded where they cancel",
@@ -87,7 +91,13 @@ MUTANTS = [
     step("the product with x is not rounded", "product = u * rate * values * reach", "product = 0.0"),
     step("half of the products of the mean", "(gamma(4, u)", "(gamma(2, u)"),
     step("the weights are not summed", "+ 2 * summed(n, u))", "+ summed(n, u))"),
-    step("half of every sum", "u * ((n + 1) / 2 - 1 / n)", "u * ((n + 1) / 4 - 1 / n)"),
+    Mutant(
+        "half of every sum",
+        "src/headsmith/proof/rounding.py",
+        "u * ((n + 1) / 2 - 1 / n)",
+        "u * ((n + 1) / 4 - 1 / n)",
+        "tests/proof/test_rounding.py",
+    ),
     step("the table's rounding", "rounding = rate * table.rounding * reach + product", "rounding = product"),
     step("the l2 term", "+ gamma(3, u) * shrunk", ""),
     step("half of the l2 term", "gamma(3, u) * shrunk", "gamma(1, u) * shrunk"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headsmith.constructions.assemble import assemble
 from headsmith.functions import precision
 from headsmith.proof.cells import NEGLIGIBLE
-from headsmith.proof.rounding import FORMATS, Format, head_rounding, part_rounding, prove_rounding, tree
+from headsmith.proof.rounding import FORMATS, Format, head_rounding, part_rounding, prove_rounding, summed, tree
 from headsmith.proof.statement import Head, Part
 
 from .nasty import crossings, exact, nasty_head
@@ -230,3 +230,15 @@ def test_weights_over_a_cell_are_the_largest_in_it():
         wide = head_rounding(head, 0.0, 1.0, FORMATS["float64"])
         points = [head_rounding(head, z, 0.0, FORMATS["float64"]) for z in np.linspace(-1, 1, 41)]
     assert wide >= max(points)
+
+
+@pytest.mark.parametrize("n", [3, 5, 9, 17])
+def test_sums_lose_what_the_formula_says(n):
+    """n numbers near 1 added in order, each chosen so that nearly half a unit is cut off."""
+    spread = np.float32(1.0) - np.arange(256, dtype=np.float32) * np.float32(2.0**-24)
+    total, exact = np.float32(0.0), 0.0
+    for _ in range(n):
+        term = spread[np.argmax((float(total) + spread.astype(np.float64)) - (total + spread).astype(np.float64))]
+        total, exact = total + term, exact + float(term)
+    lost = abs(float(total) - exact) / n
+    assert 0.5 * summed(n, FORMATS["float32"].unit) < lost <= summed(n, FORMATS["float32"].unit)

@@ -17,8 +17,9 @@ from headsmith.constructions.design import Short
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.identity import identity
 from headsmith.constructions.printed import printed_part
-from headsmith.constructions.rule import Ranges, exact_head
+from headsmith.constructions.rule import exact_head
 from headsmith.functions import Expression
+from headsmith.proof.residuals import Ranges
 from headsmith.proof.statement import Head
 
 

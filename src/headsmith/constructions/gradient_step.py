@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from headsmith.constructions.design import Design
-from headsmith.constructions.rule import Ranges, copied_head, copies, largest, prove_table, sample_names, table_method
+from headsmith.constructions.rule import copied_head, copies, sample_names, table_method
 from headsmith.network import Attention, Dense, Layer, Network, Select, Sparse
 from headsmith.proof.certificate import Bound
 from headsmith.proof.composition import Error
-from headsmith.proof.rounding import INFLATE, Format, gamma
+from headsmith.proof.residuals import Ranges, largest, prove_table
+from headsmith.proof.rounding import INFLATE, Format, gamma, summed
 from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal
 
@@ -115,15 +116,6 @@ def step_error(
     tiny = math.sqrt(d) * (2 * n + 8) * max(1.0, rate) * fmt.tiny
     slack = INFLATE + gamma(2 * n + 12, u)  # pays for roundings of roundings
     return Bound(rate * table.approximation * reach * INFLATE, (rounding + added + tiny) * slack)
-
-
-def summed(n: int, u: float) -> float:
-    """A sum of n terms, none above M, errs by at most this share of n M: each addition by u k M, k = 2..n.
-
-    >>> summed(1, 0.5), summed(3, 2.0**-24) * 2**24 * 3
-    (0.0, 5.0)
-    """
-    return u * ((n + 1) / 2 - 1 / n)
 
 
 def _average(d: int, mean: float, own: float, dtype: torch.dtype) -> Attention:

@@ -27,43 +27,12 @@ from headsmith.constructions.printed import is_printed
 from headsmith.functions import Expression
 from headsmith.network import Affine, Attention, Copies, Dense, Network, Select
 from headsmith.proof.certificate import Bound
-from headsmith.proof.composition import Error, propagate, prove_part
-from headsmith.proof.domain import Domain, Finite
+from headsmith.proof.residuals import Ranges, multiplied, prove_table
 from headsmith.proof.rounding import EXP_ERROR, INFLATE, Format, gamma
 from headsmith.proof.statement import Head, Part
 
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """The largest sizes of the entries of x (and directions), y and w, and of the residuals w . x_i - y_i."""
-
-    x: float
-    y: float
-    w: float
-    residual: float
-
-    @classmethod
-    def of(cls, domain: Domain) -> Ranges:
-        """Of a domain in this order; labels become signs of x, and nothing is subtracted."""
-        x, y, w, z = domain.names
-        return cls(
-            domain.size(x),
-            0.0 if isinstance(domain.sets[y], Finite) else domain.size(y),
-            domain.size(w),
-            domain.size(z),
-        )
-
-    def products(self, features: int) -> float:
-        """Of all terms of w . x - y, the absolute values added."""
-        return features * self.w * self.x + self.y
-
-    def residuals(self, features: int, fmt: Format, spare: int = 0) -> Error:
-        """The computed w . x - y: a product and up to `features` additions a term, and `spare` roundings more."""
-        slip = gamma(features + 1 + spare, fmt.unit) * self.products(features) + (features + 1) * fmt.tiny
-        return Error(0.0, slip * INFLATE, (-self.residual, self.residual))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,23 +85,6 @@ class Rule(Design):
         if printed and not is_printed(Part("z", "f", target.f, reach, (head,))):
             raise Altered("the stored table is not the staircase of the paper")
         return cls(head, target.samples, float(bias[0, 2 * d + 2]), printed)
-
-
-def prove_table(f: Expression, heads: Sequence[Head], z: Error, dtype: str) -> Error:
-    """|sum of heads(computed z) - f(exact z)|, and where f(z) lies."""
-    part = Part("z", "f", f, z.widened(), tuple(heads))
-    return propagate([prove_part(part, dtype, z)], z, dtype)["f"]
-
-
-def largest(table: Error) -> float:
-    """The largest |value| that a table computes."""
-    return (max(map(abs, table.reach)) + table.total) * INFLATE
-
-
-def multiplied(table: Error, size: float, fmt: Format) -> Bound:
-    """(f + error) v for |v| <= size: the error times |v|, and one rounding of the product."""
-    product = fmt.unit * largest(table) * size + fmt.tiny
-    return Bound(table.approximation * size * INFLATE, (table.rounding * size + product) * INFLATE)
 
 
 def exact_head(f: Expression) -> Head | None:

@@ -54,6 +54,15 @@ def gamma(n: int, u: float) -> float:
     return n * u / (1 - n * u)
 
 
+def summed(n: int, u: float) -> float:
+    """A sum of n terms, none above M, errs by at most this share of n M: each addition by u k M, k = 2..n.
+
+    >>> summed(1, 0.5), summed(3, 2.0**-24) * 2**24 * 3
+    (0.0, 5.0)
+    """
+    return u * ((n + 1) / 2 - 1 / n)
+
+
 def tree(terms: np.ndarray, u: float, count: int) -> float:
     """min over n of (1 + 2 gamma) ((n-1) u A + tail): any order of summation, any bracketing."""
     ordered = np.sort(terms)[::-1]

@@ -31,15 +31,14 @@ from headsmith.compiler.target import Input, Target
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.gradient_step import GradientStep, gate_heads
 from headsmith.constructions.printed import printed_steps
-from headsmith.constructions.rule import Ranges
 from headsmith.functions import Expression, parse, precision
 from headsmith.network import Network
 from headsmith.proof.domain import Domain, Finite
+from headsmith.proof.residuals import Ranges, check_residuals, read_ranges, residual
 from headsmith.proof.spectrum import gram, largest_eigenvalue
 from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
 from headsmith.targets.reading import check_sizes
-from headsmith.targets.rule import check_residuals, largest_value, read_ranges, residual
 
 SLOPES = {"squared": parse("t"), "logistic": parse("sigmoid(t)"), "huber": parse("clip(t, -1, 1)")}
 BEND = {"squared": 1.0, "logistic": 0.25, "huber": 1.0}  # the largest loss''
@@ -119,7 +118,7 @@ class Descent(Target):
         return Domain({"x": sets["x"], "y": LABELS, "w": sets["w"], self.residual: sets[self.residual]})
 
     def size(self, domain: Domain) -> float:
-        slopes = largest_value(self.f, domain[self.residual])
+        slopes = max(self.f.bound(*domain[self.residual]), 1e-300)
         return self._growth(domain) * slopes + math.sqrt(self.features) * self.steps * domain.size("w")
 
     def _growth(self, domain: Domain) -> float:

@@ -12,14 +12,11 @@ mean of f(-y_i) s_i is minus the least-squares solution, in one honest layer (Co
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import torch
-from flint import arb
 from torch import Tensor
 
 from headsmith.compiler.request import Request
@@ -27,13 +24,12 @@ from headsmith.compiler.rules import tabulate
 from headsmith.compiler.target import Input, Target, as_expression
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.printed import printed_steps
-from headsmith.constructions.rule import Ranges, Rule, printed_suppression, suppression
+from headsmith.constructions.rule import Rule, printed_suppression, suppression
 from headsmith.functions import Expression
 from headsmith.functions.misbehaviour import refuse_misbehaviour
 from headsmith.functions.several import at_point
-from headsmith.proof.domain import Domain, read_interval
-from headsmith.proof.rounding import gamma
-from headsmith.records.shown import exactly
+from headsmith.proof.domain import Domain
+from headsmith.proof.residuals import Ranges, check_residuals, read_ranges, residual
 from headsmith.refusal import Refusal
 from headsmith.targets.reading import check_sizes
 
@@ -84,7 +80,7 @@ class ResidualRule(Target):
         return read_ranges(given, ("x", "y", "w", RESIDUAL), dtype, str(self))
 
     def size(self, domain: Domain) -> float:
-        return largest_value(self.f, domain[RESIDUAL]) * domain.size("x")
+        return max(self.f.bound(*domain[RESIDUAL]), 1e-300) * domain.size("x")
 
     def arrange(self, *inputs: Any) -> Sequence[Any]:
         """One w for all samples, written out for each."""
@@ -143,58 +139,3 @@ class ResidualRule(Target):
 
     def decode(self, tokens: Tensor) -> Tensor:
         return tokens
-
-
-def largest_value(f: Expression, ends: tuple[float, float]) -> float:
-    """max |f| on an interval, which a network of zeros is off by."""
-    return max(f.bound(*ends), 1e-300)
-
-
-def residual(x: Sequence[float], y: float, w: Sequence[Any]) -> Any:
-    """w . x - y in balls."""
-    return sum((arb(a) * b for a, b in zip(w, x, strict=True)), -arb(y))
-
-
-def read_ranges(given: Any, names: Sequence[str], dtype: str, title: str) -> Domain:
-    """domain=5.0 or (-5, 5) bounds residuals and entries alike; a mapping bounds each by name; the residual comes last.
-
-    >>> print(read_ranges({"residual": 5.0, "w": 1.0}, ("x", "w", "w.x"), "float64", "a rule"))
-    x in [-5, 5], w in [-1, 1], w.x in [-5, 5]
-    """
-    if given is None:
-        raise Refusal(f"{title} needs a domain, such as domain=5.0: the size of residuals and entries")
-    asked = dict(given) if isinstance(given, Mapping) else {"residual": given}
-    most = asked.pop("residual", asked.pop(names[-1], None))
-    sizes = {name: _half(asked.pop(name, most)) for name in names}
-    if asked or None in sizes.values():
-        raise Refusal(
-            "the domain of a rule is a positive number that bounds residuals and entries, or a mapping such as "
-            f"{{'residual': 5.0, 'x': 3.0, 'w': 1.0, 'y': 5.0}}, not {given!r}"
-        )
-    return Domain({name: read_interval((-size, size), dtype) for name, size in sizes.items() if size})
-
-
-def _half(given: Any) -> float | None:
-    """r of r, or of (-r, r); None for what is no size."""
-    try:
-        low, high = given if isinstance(given, list | tuple) else (-given, given)
-        return float(high) if low == -high and 0 < high < math.inf else None
-    except (TypeError, ValueError):
-        return None
-
-
-def check_residuals(x: Tensor, y: Tensor, w: Tensor, limit: float) -> None:
-    """|w . x_i - y_i| <= limit, decided exactly where rounding could decide it; or the sample that is beyond."""
-    x, y, w = (part.detach().double().cpu() for part in (x, y, w))
-    terms = x * w
-    size = (terms.sum(-1) - y).abs()
-    slip = 1.01 * gamma(x.shape[-1] + 1, 2.0**-53) * (terms.abs().sum(-1) + y.abs()) + 1e-300
-    doubtful = (size + slip > limit).nonzero().tolist()
-    x, w, y = x.expand(*size.shape, -1), w.expand(*size.shape, -1), y.expand(size.shape)
-    for place in sorted((tuple(p) for p in doubtful), key=lambda p: -float(size[p])):
-        products = (Fraction(a) * Fraction(b) for a, b in zip(x[place].tolist(), w[place].tolist(), strict=True))
-        if abs(sum(products, -Fraction(float(y[place])))) > Fraction(limit):
-            raise Refusal(
-                f"sample {place[-1]} has a residual of size {float(size[place]):.6g}, beyond the domain "
-                f"{exactly(limit)}: compile with a larger domain"
-            )
