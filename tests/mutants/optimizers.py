@@ -6,9 +6,9 @@ BOUND, TERMS = "src/headsmith/proof/moments.py", "tests/proof/test_moments.py"
 SUMMED, RUNS = "src/headsmith/proof/perturbation.py", "tests/targets/training/test_optimizers.py"
 BLOCK, BLOCKS = "src/headsmith/constructions/training/optimizing.py", "tests/constructions/training/test_optimizing.py"
 FORMULA, FORMULAS = "src/headsmith/reference/optimizers.py", "tests/reference/test_optimizers.py"
-TAPE, TARGET = "src/headsmith/constructions/training/tape.py", "src/headsmith/targets/training/target.py"
+TAPE = "src/headsmith/constructions/training/tape.py"
+FORM = "src/headsmith/constructions/training/form.py"
 RUN, FIELDS = "src/headsmith/targets/training/network.py", "src/headsmith/targets/training/fields.py"
-DESIGN = "src/headsmith/constructions/training/compact.py"
 
 
 def term(name: str, old: str, new: str) -> Mutant:
@@ -71,13 +71,13 @@ MUTANTS = [
     Mutant("the first correction", FORMULA, "w - rate * (m / (1 - b1**t))", "w - rate * m", FORMULAS),
     Mutant("the second correction", FORMULA, "(v / (1 - b2**t) +", "(v +", FORMULAS),
     Mutant("corrections in the dtype", TAPE, "stream.new_tensor(corrections[1])", "torch.tensor(corrections[1])", RUNS),
-    Mutant("corrections of each step", TARGET, "self.optimized.corrections(t + 1)", "(1.0, 1.0)", RUNS),
-    Mutant("the range of v^", TARGET, 'self._checked(domain, "v", moving', 'self._checked(domain, "w", moving', RUNS),
+    Mutant("corrections of each step", FORM, "target.optimized.corrections(t + 1)", "(1.0, 1.0)", RUNS),
+    Mutant("the range of v^", FORM, '_checked(domain, "v", moving', '_checked(domain, "w", moving', RUNS),
     Mutant("where v^ starts", FIELDS, "if low != 0:", "if False:", RUNS),
     Mutant("whose beta it is", FIELDS, "if word not in DEFAULTS[name]:", "if False:", RUNS),
     Mutant("beta below 1", FIELDS, "and 0 <= given < 1:", "and 0 <= given <= 1:", RUNS),
     Mutant("the approximation of a run", RUN, "float(found.approximation.amax()))", "0.0)", RUNS),
     Mutant("the exact step", RUN, "rate, present, t + 1)", "rate, present, 1)", RUNS),
     Mutant("the moments in the distance", RUN, "[arb(1)] * (len(after[0]) - 1)", "[]", RUNS),
-    Mutant("who pays for the table", DESIGN, "half = ENFORCED * request.eps / 2", "half = request.eps", RUNS),
+    Mutant("who pays for the table", FORM, "half = ENFORCED * request.eps / 2", "half = request.eps", RUNS),
 ]  # fmt: skip

@@ -10,6 +10,7 @@ BLOCK, BLOCKS = "src/headsmith/constructions/training/compact.py", "tests/constr
 TARGET, ASKED = "src/headsmith/targets/training/target.py", "tests/targets/training/test_target.py"
 RUN, RUNS = "src/headsmith/targets/training/network.py", "tests/targets/training/test_network.py"
 TAPE, TAPES = "src/headsmith/constructions/training/tape.py", "tests/constructions/training/test_tape.py"
+FORM, STREAM = "src/headsmith/constructions/training/form.py", "src/headsmith/constructions/training/stream.py"
 
 
 def term(name: str, old: str, new: str) -> Mutant:
@@ -103,20 +104,22 @@ MUTANTS = [
     Mutant("how flat a table is", SMOOTH, "TAIL = 1e-17", "TAIL = 5e-18", "tests/functions/test_smooth.py"),
     Mutant("a table on its way", UNITS, "found.approximation.bound + 2 * TAIL", "0.0", WRITTEN),
     Mutant("a table that rounds", UNITS, "+ 2 * TAIL, found.rounding.bound)", "+ 2 * TAIL)", WRITTEN),
-    Mutant("where tables end", RUN, "not highest <= HIGHEST", "False", "tests/targets/training/test_smooth.py"),
-    Mutant("what is enforced", BLOCK, "min(rounding, ENFORCED * request.eps)", "request.eps / 2", ASKED),
+    Mutant("where tables end", RUN, "not highest <= most", "False", "tests/targets/training/test_smooth.py"),
+    Mutant("what is enforced", FORM, "min(rounding, ENFORCED * request.eps)", "request.eps / 2", ASKED),
     Mutant("the lock of a gate", GATES, "{q: sign, c: -LOCK}", "{q: sign, c: -1.0}", BLOCKS),
     Mutant("the lock of a mask", BLOCK, "absent: -LOCK}", "absent: -1.0}", BLOCKS),
-    Mutant("the query is absent", TAPE, 'stream[..., self.samples, self.slices["absent"].start] = 1.0', "pass", TAPES),
+    Mutant(
+        "the query is absent", STREAM, 'stream[..., self.samples, self.slices["absent"].start] = 1.0', "pass", TAPES
+    ),
     Mutant("the share of a batch", TAPE, "share = self.samples / present.sum(-1)", "share = torch.ones(())", TAPES),
     Mutant("wiping", BLOCK, "yield Hidden({row: sign}, {row: -sign})", "yield Hidden({row: sign}, {row: 0.0})", BLOCKS),
     Mutant("the low end of a box", BLOCK, "bias=box[0])", "bias=box[0] - 9.0)", BLOCKS),
-    Mutant("w on the way", TARGET, "            self._inside(domain, tokens, t)\n", "", RUNS),
+    Mutant("w on the way", FORM, 'f"after step {t}")', 'f"after step {t}") if t == 0 else None', RUNS),
     Mutant("the stationary point", TARGET, "bool((w == 0).all(-1).any())", "False", RUNS),
     Mutant("where the query lies", TARGET, 'domain.check("x", query)', "pass", RUNS),
     run("a step that is worse", "if not worst <= promised:", "if False:"),
     run("numbers that no gate shuts out", "if not largest <= LOCK:", "if False:"),
-    run("a query that no mask shuts out", "torch.maximum(found.largest, asked)", "found.largest"),
+    run("a query that no mask shuts out", "torch.maximum(found.largest, query.abs().amax(-1))", "found.largest"),
     Mutant(
         "a worst step that no float holds",
         TARGET,

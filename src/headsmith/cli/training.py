@@ -88,7 +88,7 @@ def train(names: Sequence[str], X: np.ndarray, y: np.ndarray, target: str, asked
         "kinks": result.kinks,
         "seconds": {"forward pass": stop - begin, "autograd": middle - start},
         "blocks": net.plan.layers,
-        "tokens": task.tape.tokens,
+        "tokens": len(net.network.inputs),
         "weights": [w.tolist() for w in result.weights],
         "biases": [b.tolist() for b in result.biases],
     }
@@ -172,8 +172,8 @@ def steepest(task: Training, inputs: Tensor, labels: Tensor, path: Tensor) -> fl
 
     largest = 1.0
     for w in path:
-        slopes = gradient(task.tape.split(w), inputs, labels, task.activation, task.biases, task.value)[1]
-        largest = max(largest, float((task.tape.flat(slopes) + task.decay * w).square().max()))
+        slopes = gradient(task.matrices.split(w), inputs, labels, task.activation, task.biases, task.value)[1]
+        largest = max(largest, float((task.matrices.flat(slopes) + task.decay * w).square().max()))
     return 1.01 * largest
 
 
@@ -191,7 +191,7 @@ def score(task: Training, w: Tensor, inputs: Tensor, labels: Tensor) -> float:
     """1 - |f - y|^2 / n, as the labels have variance 1; of classes how many of them lie on the side of f."""
     from headsmith.reference.autograd import outputs
 
-    f = outputs(task.tape.split(w), inputs, task.activation, task.biases)
+    f = outputs(task.matrices.split(w), inputs, task.activation, task.biases)
     if task.squashed:
         return float(((f > 0) == (labels > 0)).double().mean())
     return 1 - float((f - labels).square().mean())
@@ -199,7 +199,9 @@ def score(task: Training, w: Tensor, inputs: Tensor, labels: Tensor) -> float:
 
 def refuse_large(task: Training) -> None:
     """What would take more than a few minutes, or more than about 1 GB."""
-    tape, steps = task.tape, task.steps
+    from headsmith.constructions.training.compact import tape_of
+
+    tape, steps = tape_of(task), task.steps
     work = tape.tokens**2 * steps * tape.depth
     if work > WORK:
         raise Refusal(

@@ -88,11 +88,11 @@ class Compiled(nn.Module):
 
     def encode(self, *inputs: Tensor) -> Tensor:
         """Inputs -> tokens (batch..., tokens, features)."""
-        return self.target.encode(*inputs)
+        return self.plan.design.encode(self.target, *inputs)
 
     def decode(self, tokens: Tensor) -> Tensor:
         """Tokens -> output."""
-        return self.target.decode(tokens)
+        return self.plan.design.decode(self.target, tokens)
 
     def accept(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[Tensor]:
         """The inputs in order, promoted exactly, each and together inside the domain; optional ones may be missing."""

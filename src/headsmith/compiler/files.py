@@ -211,10 +211,10 @@ def _network(manifest: Manifest, tensors: Tensors) -> Network:
     return network
 
 
-def _check_sizes(target: Target, network: Network) -> None:
-    """The network must read as many tokens and features as the target makes: asked before any of them is built."""
+def _check_sizes(target: Target, network: Network, kind: type[Design]) -> None:
+    """The network must read as many tokens and features as are made of inputs: asked before any of them is built."""
     inputs = [torch.empty(wanted.shape, device="meta") for wanted in target.inputs.values() if not wanted.optional]
-    made, read = target.encode(*inputs).shape, (len(network.inputs), next(iter(network.layers.values())).width_in)
+    made, read = kind.encode(target, *inputs).shape, (len(network.inputs), next(iter(network.layers.values())).width_in)
     if made[-2] != read[0] or read[1] not in (None, made[-1]):
         raise Altered(f"the target makes {made[-2]} tokens of {made[-1]} features, the network reads others")
 
@@ -234,7 +234,7 @@ def _design(target: Target, network: Any, request: Request, record: Mapping[str,
         raise Refusal(f"no construction is called {record['name']!r}")
     if kind.serves != target.kind:
         raise Altered(f"the construction {kind.name!r} makes nothing of kind {target.kind!r}")
-    _check_sizes(target, network)
+    _check_sizes(target, network, kind)
     return kind.stored(target, network, request, dict(record))
 
 

@@ -141,13 +141,13 @@ class Target(ABC):
         """The keys that the paper's rule needs for the same promise, if it has one."""
         return None
 
-    @abstractmethod
     def encode(self, *inputs: Tensor) -> Tensor:
-        """Inputs -> tokens (batch..., tokens, features)."""
+        """Inputs -> tokens (batch..., tokens, features), where all constructions have the same."""
+        raise NotImplementedError
 
-    @abstractmethod
     def decode(self, tokens: Tensor) -> Tensor:
         """Tokens -> output."""
+        raise NotImplementedError
 
     def run(self, network: Network, tokens: Tensor, domain: Domain) -> Tensor:
         """One pass of the network, unless the target says how often it loops."""

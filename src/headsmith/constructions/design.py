@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from torch import Tensor
 
 from headsmith.network import Network
 from headsmith.proof.certificate import Bound
@@ -72,6 +73,16 @@ class Design(ABC):
     @abstractmethod
     def prove(self, target: Any, request: Request) -> Bound:
         """How far the network can be from the target on the domain; raises Unprovable or Short."""
+
+    @classmethod
+    def encode(cls, target: Any, *inputs: Tensor) -> Tensor:
+        """Inputs -> tokens (batch..., tokens, features): the target says how, unless the construction has its own."""
+        return target.encode(*inputs)
+
+    @classmethod
+    def decode(cls, target: Any, tokens: Tensor) -> Tensor:
+        """Tokens -> output."""
+        return target.decode(tokens)
 
     def record(self) -> dict[str, Any]:
         """What a file says of the design beside its tensors (JSON): choices that `stored` needs, never claims."""

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import headsmith as hs
-from headsmith.constructions.training.compact import block
+from headsmith.constructions.training.compact import CompactTraining, block, tape_of
 from headsmith.proof.perturbation import LOCK
 
 
@@ -16,7 +16,7 @@ def stepped(**options):
     data = [torch.randn(*size, generator=g, dtype=torch.float64) for size in ((5, 3), (5, asked["widths"][-1]), (3,))]
     if target.squashed:
         data[1] = (data[1] > 0).double()
-    tokens = target.encode(*data, target.tape.flat(target.start(0)))
+    tokens = CompactTraining.encode(target, *data, target.matrices.flat(target.start(0)))
     return target, block(target, "float64"), tokens
 
 
@@ -36,7 +36,7 @@ def test_a_step_is_2n_blocks_of_attention_and_mlp():
 )  # fmt: skip
 def test_scratch_is_0_after_a_step_and_nothing_else_changes(options):
     target, network, tokens = stepped(**options)
-    tape, after = target.tape, network(tokens)
+    tape, after = tape_of(target), network(tokens)
     assert not after[:, tape.scratch() + tape.rows("g")].any()
     moved = {row for row in range(tape.width) if not torch.equal(after[:, row], tokens[:, row])}
     assert moved <= set(tape.rows("w"))
@@ -49,7 +49,7 @@ def test_scratch_is_0_after_a_step_and_nothing_else_changes(options):
 
 def test_the_query_hands_nothing_back():
     target, network, tokens = stepped()
-    tape, last = target.tape, None
+    tape, last = tape_of(target), None
     for name, state in zip(network.layers, network.states(tokens), strict=True):
         if name == "descend":
             last = state
@@ -59,7 +59,7 @@ def test_the_query_hands_nothing_back():
 def test_gates_are_exact_to_the_bit():
     """q stays q where the unit is open, however small or large, and is 0 where it is shut."""
     target, network, tokens = stepped()
-    tape, tokens = target.tape, torch.zeros_like(tokens)
+    tape, tokens = tape_of(target), torch.zeros_like(tokens)
     tokens[: tape.samples, tape.rows("one")] = 1.0
     z = torch.tensor([-1.0, 0.0, 2.0**-41, 1e-300, 3.0]).double()
     q = torch.tensor([LOCK, -LOCK, 0.75, -1e-30]).double()
@@ -78,7 +78,7 @@ def test_gates_are_exact_to_the_bit():
 @pytest.mark.parametrize("loss", ["squared", "huber(0.75)"])
 def test_the_slope_of_the_loss_is_exact_for_those_who_are_present(loss):
     target, network, tokens = stepped(loss=loss)
-    tape, tokens = target.tape, torch.zeros_like(tokens)
+    tape, tokens = tape_of(target), torch.zeros_like(tokens)
     f = torch.tensor([-2.0, -0.5, 0.0, 0.25, 4.0]).double()
     tokens[:5, tape.rows("z 3")], tokens[:5, tape.rows("one")] = f[:, None].expand(5, 2), 1.0
     tokens[4, tape.rows("absent")] = 1.0
@@ -89,7 +89,7 @@ def test_the_slope_of_the_loss_is_exact_for_those_who_are_present(loss):
 
 def test_sigmoids_are_two_keys():
     target, network, tokens = stepped(loss="logistic")
-    tape = target.tape
+    tape = tape_of(target)
     tokens[:5, tape.rows("z 3")] = torch.randn(5, 2, generator=torch.Generator().manual_seed(1)).double() * 9
     found = network.layers["squash"](tokens)[:5, tape.rows("odds")]
     assert float((found - torch.sigmoid(tokens[:5, tape.rows("z 3")])).abs().max()) <= 4 * 2.0**-53
@@ -97,7 +97,7 @@ def test_sigmoids_are_two_keys():
 
 def test_boxes_cut_off_and_leave_the_rest_alone():
     target, network, tokens = stepped(project=0.5)
-    tape, tokens = target.tape, torch.zeros_like(tokens)
+    tape, tokens = tape_of(target), torch.zeros_like(tokens)
     w, g = torch.tensor([0.25, 0.4, -0.3, -0.5]), torch.tensor([0.125, 0.2, -0.9, 0.25])
     tokens[8, tape.rows("w")], tokens[8, tape.rows("g")] = w.double(), g.double()
     found = network.layers["clean"](tokens)[8, tape.rows("w")]
@@ -106,7 +106,7 @@ def test_boxes_cut_off_and_leave_the_rest_alone():
 
 def test_decay_reaches_each_unit_and_no_other():
     target, network, tokens = stepped(decay=0.5)
-    tape = target.tape
+    tape = tape_of(target)
     found = network.layers["shrink"](tokens)[tape.samples + 1 :, tape.rows("g")]
     w = tokens[tape.samples + 1 :, tape.rows("w")]
     assert float((found + 0.25 * 0.5 * w).abs().max()) <= 1e-16
@@ -121,7 +121,7 @@ def test_the_variables_are_where_they_are_said_to_be():
         assert network.features[rows.start] == f"delta {j}.0" and where == slice(0, 5)
         assert states[names[at]][where, rows].any() and f"layer {j} / pre-activation" in network.variables
         at, where, rows = network.variables[f"layer {j} / weights"]
-        assert torch.equal(states[names[at]][where, rows], target.tape.weights(states["clean"])[j - 1])
+        assert torch.equal(states[names[at]][where, rows], tape_of(target).weights(states["clean"])[j - 1])
     assert "layer 2 / slope" in network.variables and "layer 3 / slope" not in network.variables
 
 

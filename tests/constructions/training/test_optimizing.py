@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import headsmith as hs
-from headsmith.constructions.training.compact import CompactTraining
+from headsmith.constructions.training.compact import CompactTraining, tape_of
 from headsmith.constructions.training.optimizing import prove_root, reciprocal
 
 
@@ -15,16 +15,16 @@ def network(optimizer, **options):
     net = hs.compile(hs.target.Training(**asked), eps=1e-3)
     target = net.target
     g = torch.Generator().manual_seed(0)
-    tokens = target.encode(*[x[0] for x in target.sample(net.certificate.domain, 1, g)])
-    for name in ("g", *target.tape.moments, "square", "ahead", "spread"):
-        if name in target.tape.slices:
-            values = torch.randn(target.tape.units, target.tape.fan, generator=g, dtype=torch.float64)
-            tokens[target.tape.all_units, target.tape.rows(name)] = values.abs() if name == "v" else values
-    return net, target.tape, tokens
+    tokens = CompactTraining.encode(target, *[x[0] for x in target.sample(net.certificate.domain, 1, g)])
+    for name in ("g", *tape_of(target).moments, "square", "ahead", "spread"):
+        if name in tape_of(target).slices:
+            values = torch.randn(tape_of(target).units, tape_of(target).fan, generator=g, dtype=torch.float64)
+            tokens[tape_of(target).holders, tape_of(target).rows(name)] = values.abs() if name == "v" else values
+    return net, tape_of(target), tokens
 
 
 def held(tape, tokens, name):
-    return tokens[..., tape.all_units, tape.slices[name]]
+    return tokens[..., tape.holders, tape.slices[name]]
 
 
 def changed(tape, before, after):

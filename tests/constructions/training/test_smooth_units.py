@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import headsmith as hs
+from headsmith.constructions.training.compact import tape_of
 from headsmith.functions.smooth import SMOOTH, Smooth
 from headsmith.reference.autograd import ACTIVATIONS
 
@@ -17,7 +18,7 @@ def forged(name, dtype="float64", eps=1e-6, **options):
 
 def filled(net, z, q):
     """Tokens with these pre-activations and what is handed back."""
-    tape = net.target.tape
+    tape = tape_of(net.target)
     tokens = torch.zeros(tape.tokens, tape.width, dtype=z.dtype)
     tokens[: len(z), tape.rows("one")] = 1.0
     tokens[: len(z), tape.rows("z 1")] = z[:, None].expand(-1, 4)
@@ -58,9 +59,9 @@ def test_the_exact_ones_need_no_search(name):
 @pytest.mark.parametrize("name", SMOOTH)
 def test_scratch_is_0_after_a_step_and_the_query_hands_nothing_back(name):
     net = forged(name, output="activation", biases=True)
-    tape, g = net.target.tape, torch.Generator().manual_seed(0)
+    tape, g = tape_of(net.target), torch.Generator().manual_seed(0)
     x, y, query = (torch.randn(*size, generator=g).double() for size in ((6, 2), (6, 1), (2,)))
-    tokens = net.target.encode(x, y, query, tape.flat(net.target.start(1)))
+    tokens = net.encode(x, y, query, tape.flat(net.target.start(1)))
     states = dict(zip(net.network.layers, net.network.states(tokens), strict=True))
     assert not states["descend"][tape.samples, tape.rows("delta 1")].any()
     after = states["clean"]

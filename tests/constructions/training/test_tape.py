@@ -7,7 +7,7 @@ from headsmith.constructions.training.tape import Tape
 
 
 def tape(biases=False, widths=(2, 3, 4, 1), **options):
-    return Tape(widths, samples=5, biases=biases, bent=(1, 2), **options)
+    return Tape(widths=widths, samples=5, biases=biases, bent=(1, 2), **options)
 
 
 def drawn(t, batch=()):

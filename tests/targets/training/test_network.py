@@ -41,7 +41,7 @@ def descended(target, start, X, Y, rates=None, masks=None):
         W, b, p = parameters[: len(W)], parameters[len(W) :], X
         for j, w in enumerate(W):
             z = p @ w.T + (b[j] if b else 0.0)
-            p = ACTIVATIONS[target.activation](z) if j + 1 in target.tape.bent else z
+            p = ACTIVATIONS[target.activation](z) if j + 1 in target.matrices.bent else z
         mask = torch.ones(len(X), dtype=X.dtype) if masks is None else masks[t]
         slopes = torch.autograd.grad(loss_of(target, p, Y, mask), parameters)
         rate = target.rate if rates is None else rates[t]
@@ -199,7 +199,7 @@ def test_slopes_at_a_kink_are_said_and_never_silent():
 def test_the_trace_names_everything():
     net, (X, Y, query) = network(steps=3), data()
     r, trace = net(prompt(X, Y, query)), net.trace(prompt(X, Y, query))
-    W = [w[1] for w in net.target.tape.split(r.path)]
+    W = [w[1] for w in net.target.matrices.split(r.path)]
     z = X @ W[0].T
     assert float((trace["step 2 / layer 1 / pre-activation"][:20] - z).abs().max()) <= 1e-14
     assert torch.equal(trace["step 2 / layer 1 / slope"][:20], (z > 0).double())

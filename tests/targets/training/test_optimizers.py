@@ -62,7 +62,7 @@ def looped(target, start, X, Y, rates=None, masks=None):
 def gap(net, given, **told):
     """(the largest difference of any weight from the loop, the result)."""
     r = net(prompt(*given, **told))
-    path = net.target.tape.split(r.path)
+    path = net.target.matrices.split(r.path)
     found = looped(net.target, [w[0] for w in path], *given[:2], **told)
     return max(float((a[-1] - b).abs().max()) for a, b in zip(path, found, strict=True)), r
 
@@ -153,14 +153,16 @@ def test_the_moments_are_in_the_trace():
     for optimizer, names in (("momentum", ["velocity"]), ("adam", ["first moment", "second moment"])):
         net, given = network(optimizer, steps=3, eps=1e-5), data()
         trace, r = net.trace(prompt(*given)), net(prompt(*given))
-        start = net.target.tape.split(r.path)[0][0]
-        g = gradients(net.target, [w[0] for w in net.target.tape.split(r.path)], *given[:2], torch.ones(20).double())[0]
+        start = net.target.matrices.split(r.path)[0][0]
+        g = gradients(
+            net.target, [w[0] for w in net.target.matrices.split(r.path)], *given[:2], torch.ones(20).double()
+        )[0]
         expected = {"velocity": g, "first moment": 0.1 * g, "second moment": 0.001 * g**2}
         for name in names:
             found = trace[f"step 1 / layer 1 / {name}"]
             assert found.shape == start.shape and float((found - expected[name]).abs().max()) <= 1e-15
         moved = trace["step 2 / layer 1 / update"]
-        path = net.target.tape.split(r.path)[0]
+        path = net.target.matrices.split(r.path)[0]
         assert float((moved - (path[2] - path[1])).abs().max()) <= 1e-15
 
 

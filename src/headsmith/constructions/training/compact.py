@@ -26,25 +26,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
-from headsmith.constructions.design import Design, Short
 from headsmith.constructions.rule import copied_head
+from headsmith.constructions.training.form import Form, Plan, Snapshots
 from headsmith.constructions.training.kinked_units import KinkedUnits
-from headsmith.constructions.training.optimizing import optimizing, prove_root
+from headsmith.constructions.training.optimizing import kept, optimizing, prove_root
 from headsmith.constructions.training.smooth_units import SmoothUnits
 from headsmith.constructions.training.tape import Tape
 from headsmith.functions.kinks import Kinked
-from headsmith.functions.smooth import SMOOTH, Smooth
+from headsmith.functions.smooth import HIGHEST, SMOOTH, Smooth
 from headsmith.network import Attention, Layer, Map, Network, Select
 from headsmith.network.hidden import Hidden, Terms, heads, mlp, scaled
-from headsmith.proof.certificate import Bound
 from headsmith.proof.moments import RootTable
-from headsmith.proof.perturbation import LOCK, Law
+from headsmith.proof.perturbation import LOCK, Law, Pass
 from headsmith.proof.statement import Head
-from headsmith.records.shown import upper
 
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
@@ -56,14 +56,13 @@ EXTRA: dict[str, Callable[[int], tuple[int, int]]] = {
     "adam": lambda fan: (3, 2 * fan + 2),
 }
 """optimizer -> its attention layers and heads, for rows of this length"""
-ENFORCED = 0.99  # of eps is what a step may use: the rest is room for the slack of the certificate
 
 
 @dataclass(frozen=True, eq=False)
-class CompactTraining(Design):
+class CompactTraining(Form):
     """2N blocks a step; all numbers are those of the target, the gap and the lock."""
 
-    name, serves = "compact training", "training"
+    name = "compact training"
     steps: int
     units: tuple[int, ...]
     extra: tuple[int, int] = (0, 0)  # attention layers and heads of a step that the optimizer needs
@@ -96,7 +95,7 @@ class CompactTraining(Design):
 
     def law(self, target: Any, request: Request) -> Law:
         """What the error bound of a step has to know, the tables proved."""
-        tape, dtype, root = target.tape, request.dtype, RootTable()
+        tape, dtype, root = tape_of(target), request.dtype, RootTable()
         if self.root is not None:
             found = prove_root(self.root, target.optimized, request.domain["v"][1], dtype)
             root = RootTable(found.approximation, found.rounding)
@@ -114,22 +113,59 @@ class CompactTraining(Design):
             table=root,
         )
 
-    def prove(self, target: Any, request: Request) -> Bound:
-        """What a step can be off by anywhere in the domain, or what is enforced at every step if that is less."""
-        size = min(1.0, request.domain.size("w"))
-        least = request.format.unit * size / target.rate
-        if not least <= ENFORCED * request.eps:  # a plan that would refuse every prompt worth the name
-            raise Short(f"rounding a weight of size {size:g} alone perturbs its gradient by {upper(least)}", 2 * least)
-        approximation, rounding = target.worst(request, self.law(target, request))
-        if not self._tables:
-            return Bound(0.0, min(rounding, ENFORCED * request.eps))
-        half = ENFORCED * request.eps / 2
-        return Bound(min(approximation, half), min(rounding, half))
+    @property
+    def approximates(self) -> bool:
+        """Only tables do."""
+        return bool(self._tables)
+
+    def reach(self, target: Any) -> float:
+        """Softmax heads of a smooth activation have been proved so far."""
+        return HIGHEST if target.activation in SMOOTH else torch.inf
+
+    def worst(self, target: Any, request: Request) -> tuple[float, float]:
+        """Every number as large as the domain allows."""
+        found: tuple[float, float] = target.worst(request, self.law(target, request))
+        return found
+
+    @staticmethod
+    def stream(target: Any) -> Tape:
+        """One token for each unit."""
+        return tape_of(target)
+
+    def watched(self, network: Network) -> tuple[str, str, str]:
+        """The gradient may fade before an optimizer makes a move of it."""
+        names = list(network.layers)
+        moved = [name for name in ("root", "pace", "descend") if name in names]
+        return "fade" if "fade" in names else "descend", moved[0], names[-1]
+
+    def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
+        """All of it is in features of its own."""
+        tape = self.stream(target)
+        full, moving, after = (part.double() for part in seen)
+        samples = full[..., : tape.samples, :]
+
+        def family(name: str) -> Tensor:
+            return samples[..., tape.slices[name]]
+
+        return Pass(
+            rows=tape.weights(full),
+            reads=[samples[..., tape.reads(j)] for j in tape.layers],
+            z=[family(f"z {j}") for j in tape.layers],
+            slopes=[family(f"slope {j}" if j in tape.bent else f"z {j}") for j in tape.layers],
+            f=family(tape.activation(tape.depth)),
+            y=family("y"),
+            deltas=[family(f"delta {j}") for j in tape.layers],
+            rate=told[0].double(),
+            present=told[1].double(),
+            moves=tape.weights(moving, "g"),
+            after=tape.weights(after),
+            kept=kept(tape, target.optimized, full, moving, turns) if tape.moments else (),
+        )
 
     @classmethod
     def of(cls, target: Any, root: Head | None, tables: Sequence[Head] = ()) -> CompactTraining:
         """The sizes are those of the target."""
-        tape, extra = target.tape, EXTRA[target.optimized.name](target.tape.fan)
+        tape, extra = tape_of(target), EXTRA[target.optimized.name](tape_of(target).fan)
         if target.activation in SMOOTH:
             smooth = Smooth.of(target.activation)
             each = len(smooth.value) + len(smooth.slope) + 2
@@ -142,6 +178,18 @@ class CompactTraining(Design):
         return cls.of(target, root, stored_tables(network, target))
 
 
+@lru_cache(maxsize=64)
+def tape_of(target: Any) -> Tape:
+    """Where everything is in the stream."""
+    matrices, moments = target.matrices, target.optimized.moments
+    extra = (("odds", matrices.widths[-1]),) * target.squashed
+    extra += (("fade", matrices.units),) * (target.decay > 0 and not moments)
+    if target.activation in SMOOTH:
+        families = ("q", *(table.reads for table in Smooth.of(target.activation).searched))
+        extra += tuple((f"{name} {j}", matrices.widths[j]) for j in matrices.bent for name in families)
+    return Tape(matrices.widths, matrices.biases, matrices.bent, target.samples, extra, moments)
+
+
 def units_of(activation: str, tables: Sequence[Head], dtype: str) -> KinkedUnits | SmoothUnits:
     """How units have this activation."""
     if activation in SMOOTH:
@@ -151,16 +199,16 @@ def units_of(activation: str, tables: Sequence[Head], dtype: str) -> KinkedUnits
 
 def stored_tables(network: Network, target: Any) -> list[Head]:
     """The tables that were searched, of value and slope, which all units share."""
-    if target.activation not in SMOOTH or not target.tape.bent:
+    if target.activation not in SMOOTH or not tape_of(target).bent:
         return []
-    smooth, first = Smooth.of(target.activation), target.tape.bent[0]
+    smooth, first = Smooth.of(target.activation), tape_of(target).bent[0]
     parts = (("bend", smooth.value), ("slope", smooth.slope))
     return [copied_head(network.layers[f"{name}{first}"]) for name, found in parts if found[0].formula]
 
 
 def block(target: Any, dtype: str, root: Head | None = None, tables: Sequence[Head] = ()) -> Network:
     """The layers of one step, which all steps share, with a name for each variable."""
-    tape: Tape = target.tape
+    tape = tape_of(target)
     layers = dict(_layers(target, tape, dtype, root, tables))
     names = {name: place for j in tape.layers for name, place in _variables(tape, j)}
     features = [*tape.features()]

@@ -19,12 +19,14 @@ from decimal import Decimal
 from functools import lru_cache
 
 import torch
+from torch import Tensor
 
 from headsmith.constructions.training.tape import Tape
 from headsmith.functions import Expression, parse
 from headsmith.network import Attention, Copies, Layer, Select
 from headsmith.network.hidden import Hidden, heads, itself, mlp, scaled
 from headsmith.proof.composition import Error, exact, propagate, prove_part
+from headsmith.proof.moments import Kept
 from headsmith.proof.statement import Head, Part
 from headsmith.reference.optimizers import Optimizer
 
@@ -104,6 +106,16 @@ def root(tape: Tape, head: Head, dtype: torch.dtype) -> Copies:
 def reciprocal(optimizer: Optimizer) -> Expression:
     """1 / sqrt(v + root), the root being the float that it is, digit by digit."""
     return parse(f"1/sqrt(v + {Decimal(optimizer.root)})")
+
+
+def kept(tape: Tape, optimizer: Optimizer, full: Tensor, moving: Tensor, turns: range) -> list[Kept]:
+    """What the units hold of each layer, in float64, in steps t = 1, 2, ..."""
+    g = tape.weights(full, "g")
+    before, after = ({name: tape.weights(seen, name) for name in tape.moments} for seen in (full, moving))
+    told = torch.tensor([optimizer.corrections(t) for t in turns]).double()
+    lead, lift = told.T[:, :, None, None]
+    held = [[{name: rows[j] for name, rows in part.items()} for part in (before, after)] for j in range(len(g))]
+    return [Kept(own, old, new, lead, lift) for own, (old, new) in zip(g, held, strict=True)]
 
 
 @lru_cache(maxsize=64)

@@ -252,11 +252,12 @@ def table_of_everything() -> Evidence:
     X, Y = (values[:10, :2].contiguous() for values in data())
     result = net(hs.prompt.training(X, Y, X[0]))
     gap = float((result.path - descended(result.initial, X, Y, "relu", 1, RATE)[0]).abs().max())
+    tokens, features = len(net.network.inputs), len(net.network.features)
     return (
         f"{levels} levels, 10^{points:.0f} points, |V| = 10^{vocabulary:.0f}, separation below exp(-10^{exponent:.0f})",
-        f"{task.tape.tokens} tokens of {task.tape.width} features, within {gap:.0e} of autograd",
+        f"{tokens} tokens of {features} features, within {gap:.0e} of autograd",
         vocabulary > 80 and exponent > 300,
-        gap < 1e-14 and task.tape.tokens * task.tape.width < 2_000,
+        gap < 1e-14 and tokens * features < 2_000,
     )
 
 

@@ -58,7 +58,7 @@ def trained(mixture: NoisyMixture, steps: int, examples: int, width: int) -> dic
     start = time.perf_counter()
     r = net(hs.prompt.training(given, y, query, init=SEED))
     seconds = time.perf_counter() - start
-    path = descended(net.task.tape.split(r.path[0]), given, y, "relu", steps, RATE)[0]
+    path = descended(net.task.matrices.split(r.path[0]), given, y, "relu", steps, RATE)[0]
     answer = outputs(r.weights, query[None], "relu")[0]
     return {
         "gap": float((r.path - path).abs().max()),
@@ -68,7 +68,7 @@ def trained(mixture: NoisyMixture, steps: int, examples: int, width: int) -> dic
         "blocks": net.plan.layers,
         "seconds": seconds,
         "steps": _milestones(steps),
-        "weights": [[w.tolist() for w in net.task.tape.split(r.path[k])] for k in _milestones(steps)],
+        "weights": [[w.tolist() for w in net.task.matrices.split(r.path[k])] for k in _milestones(steps)],
     }
 
 

@@ -23,7 +23,7 @@ def gradient(target: Any) -> Backpropagation:
             return 1 / (1 + (-f).exp()) - y
         return f - y if bend is None else (f - y).max(-bend).min(bend)
 
-    return Backpropagation(target.activation, target.tape.bent, target.biases, slope)
+    return Backpropagation(target.activation, target.matrices.bent, target.biases, slope)
 
 
 def moved(
@@ -50,7 +50,7 @@ def trained(target: Any, x: Any, y: Any, query: Any, w: Any, rates: Any = None, 
     """The last w and f(query)."""
     rates = rates or [target.rate] * target.steps
     masks = masks or [[1.0] * target.samples] * target.steps
-    rows = [arb_mat(part.tolist()) for part in target.tape.split(torch.tensor(w, dtype=torch.float64))]
+    rows = [arb_mat(part.tolist()) for part in target.matrices.split(torch.tensor(w, dtype=torch.float64))]
     state: list[Held] = [(V, *[V * 0] * len(target.optimized.moments)) for V in rows]
     for t, (rate, present) in enumerate(zip(rates, masks, strict=True), 1):
         state = moved(target, state, (x, y), rate, present, t)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -11,19 +10,17 @@ from flint import arb, arb_mat
 from torch import Tensor
 
 from headsmith.compiler.compiled import Compiled, accept
-from headsmith.constructions.training.compact import CompactTraining
+from headsmith.constructions.training.form import Form, Plan, Snapshots
 from headsmith.functions.balls import ceil_float, precision
-from headsmith.functions.smooth import HIGHEST, SMOOTH
 from headsmith.network.variables import read_variable
 from headsmith.proof.certificate import Bound, Certificate
-from headsmith.proof.moments import Kept
 from headsmith.proof.perturbation import LOCK, Pass, perturbation
 from headsmith.records.shown import exactly, upper
 from headsmith.refusal import Refusal
 from headsmith.targets.training.claims import claims, held
 from headsmith.targets.training.exact import Held, moved
 from headsmith.targets.training.prompt import TrainingPrompt, TrainingResult
-from headsmith.targets.training.target import Plan, Snapshots, Training
+from headsmith.targets.training.target import Training
 
 CHUNK = 8  # prompts that run side by side: more of them leave the cache, and hold more memory
 GROUP = 16  # steps that are checked together, which costs hardly more than one
@@ -53,6 +50,11 @@ class TrainingNetwork(Compiled):
         """The target, as what it is."""
         return cast(Training, self.target)
 
+    @property
+    def form(self) -> Form:
+        """How it is trained."""
+        return cast(Form, self.plan.design)
+
     def read(self, prompt: TrainingPrompt) -> list[Tensor]:
         """The inputs of a prompt, checked: x, y, query, w, and rates and masks if it has them."""
         given = {"x": prompt.X, "y": prompt.Y, "query": prompt.query, "w": self._start(prompt.init)}
@@ -61,12 +63,12 @@ class TrainingNetwork(Compiled):
 
     def _start(self, init: Any) -> Tensor:
         """w of a seed, or of matrices (out, in), pairs (matrix, bias) where there are biases."""
-        tape = self.task.tape
+        known = self.task.matrices
         if isinstance(init, int):
-            return tape.flat(self.task.start(init)).to(self.dtype)
-        if len(init) != tape.depth:
-            raise Refusal(f"init must be a seed or {tape.depth} matrices (out, in), not {len(init)}")
-        return tape.flat([self._matrix(part, size) for part, size in zip(init, tape.sizes, strict=True)])
+            return known.flat(self.task.start(init)).to(self.dtype)
+        if len(init) != known.depth:
+            raise Refusal(f"init must be a seed or {known.depth} matrices (out, in), not {len(init)}")
+        return known.flat([self._matrix(part, size) for part, size in zip(init, known.sizes, strict=True)])
 
     def _matrix(self, given: Any, size: tuple[int, int]) -> Tensor:
         device, biases = next(self.network.parameters()).device, self.task.biases
@@ -83,7 +85,7 @@ class TrainingNetwork(Compiled):
         return matrix
 
     def _result(self, run: _Run) -> TrainingResult:
-        split, fans = self.task.tape.split(run.shaped(run.path)), self.task.widths[:-1]
+        split, fans = self.task.matrices.split(run.shaped(run.path)), self.task.widths[:-1]
         last = [part[..., -1, :, :] for part in split]
         return TrainingResult(
             name=str(self.task),
@@ -138,15 +140,15 @@ class TrainingNetwork(Compiled):
     def trace(self, prompt: TrainingPrompt) -> dict[str, Tensor]:
         """Every variable of every step by name: "step 3 / layer 2 / delta" is (batch..., samples, units)."""
         inputs, task, found = self.read(prompt), self.task, dict[str, Tensor]()
-        tokens, plan = self.encode(*inputs), task.schedule(*inputs)
+        tokens, plan, form = self.encode(*inputs), task.schedule(*inputs), self.form
         for t in range(task.steps):
-            tokens = task.told(tokens, plan, t)
+            tokens = form.told(task, tokens, plan, t)
             for at, state in enumerate(self.network.states(tokens)):
                 for name, place in self.network.variables.items():
                     if place[0] == at:
                         found[f"step {t + 1} / {name}"] = read_variable(state, place).clone()
             tokens = state
-        found["prediction"] = task.answers(task.read_out(self.network, tokens))[..., -1, :]
+        found["prediction"] = form.answers(task, form.read_out(task, self.network, tokens))[..., -1, :]
         return found
 
 
@@ -171,8 +173,8 @@ class _Run:
         whole = [None if x is None else x.expand(*self.batch, *x.shape[x.dim() - rank :]) for x, rank in pairs]
         self.inputs = [x if x is None else x.reshape(-1, *x.shape[len(self.batch) :]) for x in whole]
         self.net, self.task, self.domain, self.most = net, task, certificate.domain, certificate
-        design = cast(CompactTraining, net.plan.design)
-        self.law, self.kinks = design.law(task, net.plan.request), 0
+        self.form, self.stream = net.form, net.form.stream(task)
+        self.law, self.kinks = self.form.law(task, net.plan.request), 0
         self.approximation = 0.0
         self.scheduled = len(inputs) > 4 and inputs[4] is not None
         parts = [self._few(slice(k, k + CHUNK)) for k in range(0, len(self.inputs[0]), CHUNK)]
@@ -186,7 +188,7 @@ class _Run:
 
     def held(self, k: int, t: int) -> list[Held]:
         """The matrices of prompt k before step t, and their moments, in balls."""
-        parts = [self.task.tape.split(path[k, t].double()) for path in (self.path, *self.moments)]
+        parts = [self.task.matrices.split(path[k, t].double()) for path in (self.path, *self.moments)]
         return [tuple(arb_mat(part.tolist()) for part in layer) for layer in zip(*parts, strict=True)]
 
     def _plan(self, inputs: Sequence[Any]) -> Plan:
@@ -196,17 +198,17 @@ class _Run:
 
     def _few(self, part: slice) -> tuple[Tensor, ...]:
         """(path, losses, bounds, predictions, path of each moment) of some prompts."""
-        task = self.task
+        task, form, network = self.task, self.form, self.net.network
         inputs = [x if x is None else x[part] for x in self.inputs]
         tokens, plan = self.net.encode(*inputs), self._plan(inputs)
         waiting, checked = [], []
-        for t, step in enumerate(task.passes(self.net.network, tokens, self.domain, task.schedule(*inputs))):
+        for t, step in enumerate(form.passes(task, network, tokens, self.domain, task.schedule(*inputs))):
             waiting.append(step)
             if len(waiting) == GROUP or t + 1 == task.steps:
                 checked.append(self._checked(waiting, plan, t + 1))
                 waiting = []
         path, losses, bounds, *moments = (torch.cat(parts, 1) for parts in zip(*checked, strict=True))
-        answers = task.answers(task.read_out(self.net.network, step[-1]))
+        answers = form.answers(task, form.read_out(task, network, step[-1]))
         last = task.value(answers[:, :-1].double(), inputs[1].double())
         path = torch.cat([inputs[3][:, None], path], 1)
         kept = [torch.cat([torch.zeros_like(moment[:, :1]), moment], 1) for moment in moments]
@@ -214,60 +216,28 @@ class _Run:
 
     def _checked(self, steps: list[Snapshots], plan: Plan, stop: int) -> tuple[Tensor, ...]:
         """(weights, losses, bounds, moments) of some steps, (b, steps, ...) each, if they keep what was promised."""
-        full, moving, after = (torch.stack(part, 1) for part in zip(*steps, strict=True))
+        seen = tuple(torch.stack(part, 1) for part in zip(*steps, strict=True))
         told = slice(stop - len(steps), stop)
-        step = self._pass(full, moving, after, (plan[0][:, told], plan[1][:, told]))
-        if self.law.optimizer.moments:
-            step = replace(step, kept=self._kept(full, moving, range(told.start + 1, stop + 1)))
+        turns, plan = range(told.start + 1, stop + 1), (plan[0][:, told], plan[1][:, told])
+        step = self.form.held(self.task, cast(Snapshots, seen), plan, turns)
         self._low_enough(step)
         found = perturbation(step, self.law)
         self.kinks += int(found.kinks.sum())
         self.approximation = max(self.approximation, float(found.approximation.amax()))
-        asked = self.task.answers(full)[..., -1, :].double().abs().amax(-1)  # the mask has to shut out the query too
+        query = self.form.answers(self.task, seen[0])[..., -1, :].double()  # which the mask has to shut out too
+        largest = torch.maximum(found.largest, query.abs().amax(-1))
         for t in range(len(steps)):
             parts = (found.approximation[:, t], found.bound[:, t] - found.approximation[:, t])
-            self._refuse(told.start + t, parts, float(torch.maximum(found.largest, asked)[:, t].amax()))
-        tape = self.task.tape
-        moments = [tape.flat(tape.weights(after, name)) for name in tape.moments]
-        return tape.flat(tape.weights(after)), self.task.value(step.f, step.y), found.bound, *moments
-
-    def _kept(self, full: Tensor, moving: Tensor, turns: range) -> list[Kept]:
-        """What the units hold of each layer, in float64, in steps t = 1, 2, ..."""
-        tape, (full, moving) = self.task.tape, (full.double(), moving.double())
-        g = tape.weights(full, "g")
-        before, after = ({name: tape.weights(held, name) for name in tape.moments} for held in (full, moving))
-        told = torch.tensor([self.task.optimized.corrections(t) for t in turns]).double()
-        lead, lift = told.T[:, :, None, None]
-        held = [[{name: rows[j] for name, rows in part.items()} for part in (before, after)] for j in range(len(g))]
-        return [Kept(own, old, new, lead, lift) for own, (old, new) in zip(g, held, strict=True)]
-
-    def _pass(self, full: Tensor, moving: Tensor, after: Tensor, told: Plan) -> Pass:
-        """What the tokens of some steps hold, in float64."""
-        tape, stream = self.task.tape, full.double()
-        samples = stream[..., : tape.samples, :]
-
-        def family(name: str) -> Tensor:
-            return samples[..., tape.slices[name]]
-
-        return Pass(
-            rows=tape.weights(stream),
-            reads=[samples[..., tape.reads(j)] for j in tape.layers],
-            z=[family(f"z {j}") for j in tape.layers],
-            slopes=[family(f"slope {j}" if j in tape.bent else f"z {j}") for j in tape.layers],
-            f=family(tape.activation(tape.depth)),
-            y=family("y"),
-            deltas=[family(f"delta {j}") for j in tape.layers],
-            rate=told[0].double(),
-            present=told[1].double(),
-            moves=tape.weights(moving.double(), "g"),
-            after=tape.weights(after.double()),
-        )
+            self._refuse(told.start + t, parts, float(largest[:, t].amax()))
+        held = (self.stream.weights(seen[-1], name) for name in ("w", *self.law.optimizer.moments))
+        path, *moments = map(self.stream.flat, held)
+        return path, self.task.value(step.f, step.y), found.bound, *moments
 
     def _low_enough(self, step: Pass) -> None:
-        """Pre-activations lie where the tables of an activation are proved."""
-        highest = max(float(z.abs().amax()) for z in step.z)
-        if self.task.activation in SMOOTH and not highest <= HIGHEST:
-            raise Refusal(f"a pre-activation of this prompt is {highest:g}, beyond {exactly(HIGHEST)}: scale the data")
+        """Pre-activations lie where the activation is proved."""
+        highest, most = max(float(z.abs().amax()) for z in step.z), self.form.reach(self.task)
+        if not highest <= most:
+            raise Refusal(f"a pre-activation of this prompt is {highest:g}, beyond {exactly(most)}: scale the data")
 
     def _refuse(self, t: int, parts: tuple[Tensor, Tensor], largest: float) -> None:
         """A step whose bound is more than was promised, or whose numbers no gate can shut out."""

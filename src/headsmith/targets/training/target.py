@@ -30,11 +30,11 @@ from headsmith.compiler.compiled import Compiled
 from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target, uniform
 from headsmith.constructions.design import Design, many
-from headsmith.constructions.training.compact import ENFORCED, CompactTraining, last_move
-from headsmith.constructions.training.tape import Tape
+from headsmith.constructions.training.compact import CompactTraining
+from headsmith.constructions.training.form import ENFORCED, Plan
+from headsmith.constructions.training.stream import Matrices
 from headsmith.functions.kinks import Kinked
-from headsmith.functions.smooth import SMOOTH, Smooth
-from headsmith.network import Network
+from headsmith.functions.smooth import SMOOTH
 from headsmith.proof.domain import Domain, Finite, read_interval
 from headsmith.proof.perturbation import Law, worst_step
 from headsmith.proof.statement import Head
@@ -64,8 +64,6 @@ ALIKE = (
     "the start is w = 0, where all units of a layer are the same, and so is what they are handed back: no step would "
     "ever tell them apart; give init= a seed, or matrices that are not 0"
 )
-Plan = tuple[Tensor, Tensor]  # rates (batch..., steps) and masks (batch..., steps, n)
-Snapshots = tuple[Tensor, Tensor, Tensor]
 SPREAD = 4.0  # the largest v^
 SPREAD_SAID = "; v of the set: v* / (1 - b2^t) of each step, checked at run time"
 
@@ -144,17 +142,11 @@ class Training(Target):
         return ROOM | ({"v": SPREAD} if self.optimizer == "adam" else {})
 
     @cached_property
-    def tape(self) -> Tape:
-        """Where everything is in the stream."""
+    def matrices(self) -> Matrices:
+        """The network that is trained."""
         last = len(self.widths) - 1
         bent = tuple(range(1, last + (self.output == "activation"))) if self.activation != "identity" else ()
-        units = sum(self.widths[1:])
-        moments = self.optimized.moments
-        extra = (("odds", self.widths[-1]),) * self.squashed + (("fade", units),) * (self.decay > 0 and not moments)
-        if self.activation in SMOOTH:
-            families = ("q", *(table.reads for table in Smooth.of(self.activation).searched))
-            extra += tuple((f"{name} {j}", self.widths[j]) for j in bent for name in families)
-        return Tape(tuple(self.widths), self.samples, self.biases, bent, extra, moments)
+        return Matrices(tuple(self.widths), self.biases, bent)
 
     @property
     def squashed(self) -> bool:
@@ -181,7 +173,7 @@ class Training(Target):
             "x": Input((n, first)),
             "y": Input((n, last)),
             "query": Input((first,)),
-            "w": Input((self.tape.parameters,)),
+            "w": Input((self.matrices.parameters,)),
             "rates": Input((self.steps,), optional=True),
             "masks": Input((self.steps, n), optional=True),
         }
@@ -189,7 +181,7 @@ class Training(Target):
     @property
     def effort(self) -> float:
         """A gradient in balls of every step."""
-        return max(1.0, self.steps * self.samples * self.tape.parameters / 2e3)
+        return max(1.0, self.steps * self.samples * self.matrices.parameters / 2e3)
 
     def claim(self) -> str:
         return stepped(self)["w"]
@@ -207,7 +199,7 @@ class Training(Target):
 
     def _near(self, request: Request) -> str:
         """What is said of kinks."""
-        if self.activation in SMOOTH or not self.tape.bent:
+        if self.activation in SMOOTH or not self.matrices.bent:
             return ""
         gap = exactly(Kinked.of(self.activation, request.dtype).gap)
         kink = f"a pre-activation is within {gap} of a kink of {self.activation}"
@@ -236,7 +228,7 @@ class Training(Target):
         """The query lies where samples do; the start is no stationary point; a schedule is one."""
         _, _, query, w, *plan = inputs
         domain.check("x", query)
-        if self.tape.depth > 1 and bool((w == 0).all(-1).any()):
+        if self.matrices.depth > 1 and bool((w == 0).all(-1).any()):
             raise Refusal(ALIKE if self.activation in ("sigmoid", "softplus") else STILL)
         rates, masks = (*plan, None, None)[:2]
         if rates is not None and not bool(((rates > 0) & (rates < 1e6)).all()):
@@ -247,7 +239,7 @@ class Training(Target):
     def sample(self, domain: Domain, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Data of size 1, and starts as `start` makes them, in the middle of their domain: steps are to stay inside."""
         seeds = torch.randint(2**31, (count,), generator=generator).tolist()
-        w = torch.stack([self.tape.flat(self.start(seed)) for seed in seeds])
+        w = torch.stack([self.matrices.flat(self.start(seed)) for seed in seeds])
         data = (_smaller(uniform(domain, *drawn, generator), domain, drawn[0]) for drawn in self._drawn(count))
         low, high = domain["w"]
         return *data, w.clamp(0.75 * low + 0.25 * high, 0.25 * low + 0.75 * high)
@@ -260,7 +252,7 @@ class Training(Target):
         """Matrices (out, in) of variance 2/in, the biases 0 in a last column: what init=seed stands for."""
         generator = torch.Generator().manual_seed(seed)
         found = []
-        for (rows, columns), fan in zip(self.tape.sizes, self.widths, strict=False):
+        for (rows, columns), fan in zip(self.matrices.sizes, self.widths, strict=False):
             matrix = torch.zeros(rows, columns, dtype=torch.float64)
             drawn = torch.randn(rows, fan, generator=generator, dtype=torch.float64)
             matrix[:, :fan] = drawn * math.sqrt(2 / fan)
@@ -279,21 +271,21 @@ class Training(Target):
         root = None
         if self.optimizer == "adam":
             size = request.domain["v"][1]
-            near = near_enough(ENFORCED * request.eps / 2, self.tape.parameters, size)
+            near = near_enough(ENFORCED * request.eps / 2, self.matrices.parameters, size)
             root = root_table(self.optimized, size, near, request.dtype)
         yield CompactTraining.of(self, root, self._tables(request))
 
     def _tables(self, request: Request) -> tuple[Head, ...]:
         """What the activation needs; of eps each of D weights has its share."""
-        if self.activation not in SMOOTH or not self.tape.bent:
+        if self.activation not in SMOOTH or not self.matrices.bent:
             return ()
-        share = ENFORCED * request.eps / math.sqrt(self.tape.parameters)
+        share = ENFORCED * request.eps / math.sqrt(self.matrices.parameters)
         return activation_tables(self.activation, share, request.dtype)
 
     def worst(self, request: Request, law: Law) -> tuple[float, float]:
         """(approximation, rounding) of the worst step anywhere in the domain; inf where no float holds its numbers."""
         sizes = {name: request.domain.size(name) for name in self.ranges}
-        found = worst_step(self.tape.sizes, self.biases, law, self.rate, **sizes)
+        found = worst_step(self.matrices.sizes, self.biases, law, self.rate, **sizes)
         parts = torch.stack([found.approximation, found.bound - found.approximation])
         approximation, rounding = parts.nan_to_num(nan=math.inf).flatten().tolist()
         return approximation, rounding
@@ -303,39 +295,9 @@ class Training(Target):
         rates = x.new_full((self.steps,), self.rate) if rates is None else rates
         return rates, x.new_ones(self.steps, self.samples) if masks is None else masks
 
-    def encode(self, *inputs: Any) -> Tensor:
-        """The tokens of samples, query and units (batch..., n + 1 + units, features), told of the first step."""
-        x, y, query, w, *plan = inputs
-        stream = self.tape.start(x, y, query, w)
-        rates, masks = self.plan(x, *plan)
-        self.tape.instruct(stream, rates[..., 0], masks[..., 0, :], self.optimized.corrections(1))
-        return stream
-
-    def decode(self, tokens: Tensor) -> Tensor:
-        """(batch..., D + outputs): the last w, and f(query)."""
-        return torch.cat([self.tape.flat(self.tape.weights(tokens)), self.answers(tokens)[..., -1, :]], -1)
-
-    def answers(self, tokens: Tensor) -> Tensor:
-        """f of samples and query, where they have just been worked out."""
-        tape = self.tape
-        return tokens[..., tape.data, tape.slices[tape.activation(tape.depth)]]
-
-    def run(self, network: Network, tokens: Tensor, domain: Domain) -> Tensor:
-        *_, (_, _, last) = self.passes(network, tokens, domain)
-        return self.read_out(network, last)
-
     def schedule(self, x: Tensor, y: Tensor, query: Tensor, w: Tensor, *plan: Any) -> Plan | None:
         """The plan, if the steps differ."""
         return self.plan(x, *plan) if plan else None
-
-    def told(self, tokens: Tensor, plan: Plan | None, t: int) -> Tensor:
-        """The tokens, told what is different in this step."""
-        if t == 0 or (plan is None and self.optimizer != "adam"):
-            return tokens
-        rates, masks = self.plan(tokens) if plan is None else plan
-        tokens = tokens.clone()
-        self.tape.instruct(tokens, rates[..., t], masks[..., t, :], self.optimized.corrections(t + 1))
-        return tokens
 
     def value(self, f: Tensor, y: Tensor) -> Tensor:
         """The loss of all samples."""
@@ -346,39 +308,6 @@ class Training(Target):
             cut = r.abs().clamp(max=self.bend)
             each = cut * (r.abs() - cut / 2)
         return each.sum(-1).mean(-1)
-
-    def passes(self, network: Network, tokens: Tensor, domain: Domain, plan: Plan | None = None) -> Iterator[Snapshots]:
-        """The stream when the gradient is known, when the moves are, and behind the step; w and v^ are checked."""
-        names = list(network.layers)
-        wanted = ["fade" if "fade" in names else "descend", last_move(self.tape), names[-1]]
-        for t in range(self.steps):
-            self._inside(domain, tokens, t)
-            states = zip(names, network.states(self.told(tokens, plan, t)), strict=True)
-            seen = {name: state for name, state in states if name in wanted}
-            known, moving, tokens = (seen[name] for name in wanted)
-            if "spread" in self.tape.slices:
-                self._checked(domain, "v", moving[..., self.tape.slices["spread"]], f"in step {t + 1}")
-            yield known, moving, tokens
-        self._inside(domain, tokens, self.steps)
-
-    def _inside(self, domain: Domain, tokens: Tensor, t: int) -> None:
-        self._checked(domain, "w", tokens[..., self.tape.all_units, self.tape.slices["w"]], f"after step {t}")
-
-    def _checked(self, domain: Domain, name: str, values: Tensor, when: str) -> None:
-        try:
-            domain.check(name, values)
-        except Refusal as refusal:
-            other = ", or take a smaller rate" if name == "w" else ""
-            raise Refusal(f"{when}, {refusal}{other}") from None
-
-    def read_out(self, network: Network, tokens: Tensor) -> Tensor:
-        """The forward half of one more block: f(query) with the last w."""
-        last = self.tape.depth
-        stop = f"bend{last}" if last in self.tape.bent else f"forward{last}"
-        for name, state in zip(network.layers, network.states(tokens), strict=False):
-            if name == stop:
-                return state
-        raise Refusal(f"the network has no layer {stop}")
 
     @classmethod
     def compiled(cls) -> type[Compiled]:

@@ -1,0 +1,144 @@
+"""What every form of training offers: tokens to start from, a step that is run again and again, and what it held.
+
+    encode -> told, network, told, network, ... -> half a step more, which answers the query -> decode
+
+Behind each step w is checked against its domain. `held` reads off the tokens what the error bound of a step is worked
+out from (`proof.perturbation`); `prove` promises, before a prompt is seen, what is enforced at every step, or what no
+step anywhere in the domain exceeds if that is less.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from headsmith.constructions.design import Design, Short
+from headsmith.constructions.training.stream import Stream
+from headsmith.network import Network
+from headsmith.proof.certificate import Bound
+from headsmith.proof.domain import Domain
+from headsmith.proof.perturbation import Law, Pass
+from headsmith.records.shown import upper
+from headsmith.refusal import Refusal
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
+
+Plan = tuple[Tensor, Tensor]  # rates (batch..., steps) and masks (batch..., steps, n)
+Snapshots = tuple[Tensor, Tensor, Tensor]
+ENFORCED = 0.99  # of eps is what a step may use: the rest is room for the slack of the certificate
+
+
+class Form(Design):
+    """The numbers of one form of training. Targets are `hs.target.Training`."""
+
+    serves = "training"
+
+    @staticmethod
+    @abstractmethod
+    def stream(target: Any) -> Stream:
+        """Where everything is."""
+
+    @abstractmethod
+    def law(self, target: Any, request: Request) -> Law:
+        """What the error bound of a step has to know."""
+
+    @abstractmethod
+    def watched(self, network: Network) -> tuple[str, str, str]:
+        """The layers behind which the gradient is known, its move is, and the step is over."""
+
+    @abstractmethod
+    def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
+        """What the tokens of some steps hold, in float64: steps `turns`, counted from 1, behind each other."""
+
+    @property
+    @abstractmethod
+    def approximates(self) -> bool:
+        """Whether something stands for something else in exact arithmetic too."""
+
+    def reach(self, target: Any) -> float:
+        """The largest pre-activation for which the activation is proved."""
+        return torch.inf
+
+    def worst(self, target: Any, request: Request) -> tuple[float, float]:
+        """(approximation, rounding) of the worst step anywhere in the domain, as far as it is known."""
+        return torch.inf, torch.inf
+
+    def prove(self, target: Any, request: Request) -> Bound:
+        """What a step can be off by anywhere in the domain, or what is enforced at every step if that is less."""
+        size = min(1.0, request.domain.size("w"))
+        least = request.format.unit * size / target.rate
+        if not least <= ENFORCED * request.eps:  # a plan that would refuse every prompt worth the name
+            raise Short(f"rounding a weight of size {size:g} alone perturbs its gradient by {upper(least)}", 2 * least)
+        approximation, rounding = self.worst(target, request)
+        if not self.approximates:
+            return Bound(0.0, min(rounding, ENFORCED * request.eps))
+        half = ENFORCED * request.eps / 2
+        return Bound(min(approximation, half), min(rounding, half))
+
+    # how it is run
+
+    @classmethod
+    def encode(cls, target: Any, *inputs: Tensor) -> Tensor:
+        """The tokens of a prompt (batch..., tokens, features), told of the first step."""
+        x, y, query, w, *plan = inputs
+        stream = cls.stream(target)
+        tokens = stream.start(x, y, query, w)
+        rates, masks = target.plan(x, *plan)
+        stream.instruct(tokens, rates[..., 0], masks[..., 0, :], target.optimized.corrections(1))
+        return tokens
+
+    @classmethod
+    def decode(cls, target: Any, tokens: Tensor) -> Tensor:
+        """(batch..., D + outputs): the last w, and f(query)."""
+        stream = cls.stream(target)
+        return torch.cat([stream.flat(stream.weights(tokens)), cls.answers(target, tokens)[..., -1, :]], -1)
+
+    @classmethod
+    def answers(cls, target: Any, tokens: Tensor) -> Tensor:
+        """f of samples and query, where they have just been worked out."""
+        stream = cls.stream(target)
+        return tokens[..., stream.data, stream.slices[stream.activation(stream.depth)]]
+
+    @classmethod
+    def told(cls, target: Any, tokens: Tensor, plan: Plan | None, t: int) -> Tensor:
+        """The tokens, told what is different in this step."""
+        if t == 0 or (plan is None and target.optimizer != "adam"):
+            return tokens
+        rates, masks = target.plan(tokens) if plan is None else plan
+        tokens = tokens.clone()
+        cls.stream(target).instruct(tokens, rates[..., t], masks[..., t, :], target.optimized.corrections(t + 1))
+        return tokens
+
+    def passes(
+        self, target: Any, network: Network, tokens: Tensor, domain: Domain, plan: Plan | None = None
+    ) -> Iterator[Snapshots]:
+        """The stream behind the layers that are watched, step by step; w and v^ are checked."""
+        names, wanted, stream = list(network.layers), self.watched(network), self.stream(target)
+        for t in range(target.steps):
+            _checked(domain, "w", tokens[..., stream.holders, stream.slices["w"]], f"after step {t}")
+            states = zip(names, network.states(self.told(target, tokens, plan, t)), strict=True)
+            seen = {name: state for name, state in states if name in wanted}
+            known, moving, tokens = (seen[name] for name in wanted)
+            if "spread" in stream.slices:
+                _checked(domain, "v", moving[..., stream.slices["spread"]], f"in step {t + 1}")
+            yield known, moving, tokens
+        _checked(domain, "w", tokens[..., stream.holders, stream.slices["w"]], f"after step {target.steps}")
+
+    def read_out(self, target: Any, network: Network, tokens: Tensor) -> Tensor:
+        """The forward half of one more step: f(query) with the last w."""
+        last = network.variables[f"layer {self.stream(target).depth} / activation"][0]
+        return next(islice(network.states(tokens), last, None))
+
+
+def _checked(domain: Domain, name: str, values: Tensor, when: str) -> None:
+    try:
+        domain.check(name, values)
+    except Refusal as refusal:
+        other = ", or take a smaller rate" if name == "w" else ""
+        raise Refusal(f"{when}, {refusal}{other}") from None
