@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-import torch
 
-from headsmith.constructions.identity import identity, lattice, smooth, two_key
+from headsmith.constructions.identity import alias, identity, lattice, pad
 from headsmith.functions import parse
 from headsmith.proof.approximation import prove
 from headsmith.proof.statement import Part
@@ -24,17 +23,12 @@ def test_sizes():
     assert [identity(64.0, 10.0**-k).keys for k in (6, 9, 12)] <= [17, 22, 27]
 
 
-@pytest.mark.parametrize(
-    ("radius", "eps", "most"), [(5.0, 1e-3, 10), (6.0, 1e-12, 24), (64.0, 1e-9, 21), (64.0, 1e-12, 26)]
-)
-def test_identity_tables_are_short_and_proved(radius, eps, most):
-    table = smooth(radius, eps)
-    z = torch.linspace(-radius, radius, 4001).double().numpy()
-    assert table.steps + 1 <= most and table.proof.bound <= eps
-    assert abs(table(z) - z).max() <= table.proof.bound + 1e-13 * radius
-
-
-def test_two_keys_and_the_alias_of_a_coarse_lattice():
-    assert two_key(2.0, 1e-6).proof.bound <= 1e-6 and two_key(2.0, 1e-6).steps == 1
-    coarse, fine = lattice(20.0, 40, 2.0, 12.0), lattice(20.0, 80, 2.0, 12.0)
-    assert coarse.proof.bound > 1e-2 > 1e-7 > fine.proof.bound
+def test_a_lattice_ends_by_its_alias_and_its_pad():
+    """40 steps of h = 1 at kappa = 2 alias by a hundredth; half the spacing at the same sharpness by nothing."""
+    coarse, fine = lattice(40, 1.0, 2.0), lattice(80, 0.5, 0.5)
+    z = np.linspace(-12, 12, 2001)
+    worst = [np.abs(head(z) - z).max() for head in (coarse, fine)]
+    assert 0.95 * alias(2.0) <= worst[0] <= alias(2.0) and worst[0] > 1e-2
+    assert 0.45 * alias(0.5) <= worst[1] <= 0.5 * alias(0.5) < 1e-7
+    cut = lattice(24, 1.0, 2.0)  # ends at 12: nothing beyond the range
+    assert worst[0] < np.abs(cut(z) - z).max() <= alias(2.0) + pad(2.0, 0)

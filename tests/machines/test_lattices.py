@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from headsmith.constructions.identity import two_key
 from headsmith.machines.lattices import (
     LONGEST,
     Sizes,
@@ -12,6 +11,8 @@ from headsmith.machines.lattices import (
     printed_table,
     proved,
     shortest,
+    smooth,
+    two_key,
 )
 from headsmith.proof.certificate import SLACK, Bound
 from headsmith.proof.statement import Head
@@ -27,14 +28,36 @@ def promise(head):
 
 @pytest.mark.parametrize("eps", [1e-2, 1e-6])
 def test_what_is_proved_of_a_table_is_met_and_little_more(eps):
-    head = two_key(1.0, eps).head
+    head = two_key(1.0, eps)
     gap, found = np.abs(head(Z) - Z).max(), proved(head, 1.0, "float64")
     assert 0.99 * found.approximation <= gap <= found.total <= eps
     assert found.total == found.approximation + found.rounding
 
 
+@pytest.mark.parametrize(
+    ("radius", "eps", "most"), [(5.0, 1e-3, 10), (6.0, 1e-12, 24), (64.0, 1e-9, 21), (64.0, 1e-12, 26)]
+)
+def test_smooth_tables_are_short_and_proved(radius, eps, most):
+    head = smooth(radius, eps)
+    z = np.linspace(-radius, radius, 4001)
+    bound = proved(head, radius, "float64").approximation
+    assert head.keys <= most and bound <= 1.01 * eps and np.abs(head(z) - z).max() <= bound + 1e-13 * radius
+
+
+def test_smooth_tables_are_refused_where_numbers_are_too_coarse():
+    with pytest.raises(Refusal, match="numbers are not that fine"):
+        smooth(1.0, 1e-19)
+    with pytest.raises(Refusal, match="rounding the table costs"):
+        smooth(1.0, 1e-12, "float32")
+
+
+def test_two_keys_meet_their_bound():
+    head = two_key(2.0, 1e-6)
+    assert head.keys == 2 and 0.9e-6 < proved(head, 2.0, "float64").approximation <= 1e-6
+
+
 def test_float32_rounds_more_and_a_wider_range_costs_more():
-    head = two_key(1.0, 1e-3).head.cast("float32")
+    head = two_key(1.0, 1e-3).cast("float32")
     assert proved(head, 1.0, "float32").rounding > 1e6 * proved(head, 1.0, "float64").rounding
     assert proved(head, 2.0, "float64").approximation > 7 * proved(head, 1.0, "float64").approximation
 

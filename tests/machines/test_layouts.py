@@ -19,7 +19,7 @@ def test_theorem_41_as_printed_fails_and_its_repairs_work():
     assert error("double shift", "ends") > 0.5 and error("offset", "ends") > 0.5 and error(*FAULTS) > 0.5
     step = EveryToken(3, 2, 8, 1.0, 12).grid()[1]
     assert error() <= 0.51 * step
-    assert error(heads=1) <= EveryToken(3, 2, 8, 1.0).entry().proof.bound <= 1e-4
+    assert error(heads=1) <= EveryToken(3, 2, 8, 1.0).entry().approximation <= 1e-4
     assert EveryToken(3, 2, 8, 1.0).width == 47
 
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headsmith.constructions.identity import Identity, best_lattice, lattice
+from headsmith.constructions.identity import lattice
+from headsmith.machines.lattices import Lattice, best_lattice, proved
 from headsmith.machines.prompts.heads import HeadProgram
 from headsmith.machines.reading import Reading
 from headsmith.network import Affine, Attention, Dense, Layer, Network, Select
@@ -81,10 +82,10 @@ class EveryToken:
         h = 2 * self.radius / (slots if "ends" in self.faults else slots - 1)
         return -self.radius, h, self.sharpness / h
 
-    def entry(self) -> Identity:
-        """The proved error of K, Q, V for the wide lattice, in exact arithmetic."""
+    def entry(self) -> Lattice:
+        """The proved error of K, Q, V for the wide lattice."""
         _, h, beta = self.grid()
-        return lattice(h * (self.tokens - 1) / 2, self.tokens - 1, beta / h, self.radius)
+        return proved(lattice(self.tokens - 1, h, beta * h), self.radius, "float64")
 
     @property
     def network(self) -> Network:

@@ -6,10 +6,10 @@ import math
 
 import torch
 
-from headsmith.constructions.identity import best_lattice, printed
 from headsmith.machines.attention import Attention
 from headsmith.machines.bounds import a_priori
 from headsmith.machines.hopfield import Gradients
+from headsmith.machines.lattices import best_lattice, printed
 from headsmith.machines.layouts import EveryToken, Rows
 from headsmith.machines.prompts.heads import HeadProgram, head
 from headsmith.papers.emulation.table_4 import HALF, squared_error
@@ -93,7 +93,7 @@ def one_beta() -> Evidence:
 
 @erratum(
     PAPER, "Thm 4.2, beta, bound", printed="sufficient conditions on beta in both layers", repair="two betas",
-    where="constructions/identity.py",
+    where="machines/lattices.py",
 )  # fmt: skip
 def no_common_beta() -> Evidence:
     """Layer 1 wants beta >= (16/3) ln(.)/eps1^2, layer 2 eps1 <= c/beta: the best product is above 1 for every eps1."""

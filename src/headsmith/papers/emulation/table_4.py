@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 
-from headsmith.constructions.identity import alias, best_lattice
+from headsmith.constructions.identity import alias
+from headsmith.machines.lattices import best_lattice
 from headsmith.machines.layouts import Rows
 from headsmith.machines.prompts.heads import HeadProgram, head
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
