@@ -48,7 +48,7 @@ MUTANTS = [
         "what cannot be read", COMPILED, "except Exception:  # what cannot", "except KeyError:  # what cannot", SPOILED
     ),
     Mutant("compiled calls", NETWORK, " or m._compiled_call_impl is not None", "", SPOILED),
-    Mutant("products in TF32", COMPILED, "not _full_products()", "False", SPOILED),
+    Mutant("products in TF32", "src/headsmith/network/inputs.py", "not _full_products()", "False", SPOILED),
     *(
         Mutant("which arrays", f"src/headsmith/targets/{kind}.py", " of SHA-256 {self.hash()}", "", KINDS)
         for kind in ("clip", "product", "relu_network")

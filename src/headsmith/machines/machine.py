@@ -21,10 +21,11 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from headsmith.compiler.compiled import VOID, accept
+from headsmith.compiler.compiled import VOID
 from headsmith.compiler.target import read_value, write_value
 from headsmith.constructions.design import Altered, freeze
 from headsmith.network import Network, digest, fingerprint, wiring
+from headsmith.network.inputs import accept
 from headsmith.network.network import classes, overridden
 from headsmith.proof.certificate import Bound, Certificate, StaleCertificate
 from headsmith.proof.domain import Domain

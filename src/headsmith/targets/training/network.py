@@ -9,9 +9,10 @@ import torch
 from flint import arb, arb_mat
 from torch import Tensor
 
-from headsmith.compiler.compiled import Compiled, accept
+from headsmith.compiler.compiled import Compiled
 from headsmith.constructions.training.form import Form, Plan, Snapshots
 from headsmith.functions.balls import ceil_float, precision
+from headsmith.network.inputs import accept
 from headsmith.network.variables import read_variable
 from headsmith.proof.certificate import Bound, Certificate
 from headsmith.proof.perturbation import LOCK, Pass, perturbation
