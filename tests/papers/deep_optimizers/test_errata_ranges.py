@@ -24,14 +24,6 @@ def test_narrow_layers_stay_inside_of_the_printed_range(monkeypatch):
     assert not errata_ranges.range_of_r.run().printed_fails
 
 
-def test_a_sum_meets_the_curve_at_its_knots_and_goes_on_linearly():
-    z = torch.linspace(-2, 2, errata_ranges.TERMS, dtype=torch.float64)
-    found = errata_ranges.summed(torch.tanh, 2.0)
-    assert torch.allclose(found(z), torch.tanh(z), atol=1e-15)
-    out = torch.tensor([3.0, 4.0, 5.0], dtype=torch.float64)
-    assert float(found(out).diff(n=2).abs().max()) < 1e-14 < float(found(out).diff().min())
-
-
 def test_the_gradient_is_that_of_autograd():
     """At the identity, where all layers are linear."""
     exact, largest = errata_ranges.gradient(lambda z: z, torch.ones_like)

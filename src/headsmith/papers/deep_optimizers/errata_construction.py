@@ -15,6 +15,7 @@ from torch import Tensor
 
 import headsmith as hs
 from headsmith.network.hidden import Hidden, mlp
+from headsmith.papers.deep_optimizers.bounds import printed_trajectory, trajectory
 from headsmith.papers.deep_optimizers.score import MIXTURES, inputs, r_squared, trained
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.reference.autograd import descended, outputs
@@ -201,7 +202,7 @@ def _interpolated(x: Tensor, knots: Tensor, values: Tensor) -> Tensor:
     "E11 Cor 1.1, Lemma 14",
     printed="after l steps w is within (1 + n L_f)^l eps / L_f; rates up to L_f",
     repair="((1 + rate L_f)^l - 1) eps / L_f",
-    where="targets/training/target.py",
+    where="papers/deep_optimizers/bounds.py",
 )
 def accumulated() -> Evidence:
     """One sample x = 2 of a linear model: L_f = 4, a rate of 2 is allowed as printed, each gradient is off by eps."""
@@ -210,9 +211,9 @@ def accumulated() -> Evidence:
     for t in range(steps):
         exact, perturbed = exact - rate * slope * exact, perturbed - rate * (slope * perturbed + off * (-1) ** t)
         gaps.append(abs(exact - perturbed))
-    printed = [(1 + slope) ** t * off / slope for t in range(1, steps + 1)]
-    repaired = [((1 + rate * slope) ** t - 1) * off / slope for t in range(1, steps + 1)]
-    many = (1 + 20 * slope) ** 20 * off / slope
+    printed = [printed_trajectory(off, slope, 1, t) for t in range(1, steps + 1)]
+    repaired = [trajectory(off, slope, rate, t) for t in range(1, steps + 1)]
+    many = printed_trajectory(off, slope, 20, 20)
     return (
         f"gap {gaps[-1]:.2g} after 3 steps, printed at most {printed[-1]:.2g}; {many:.0e} for n = 20, 20 steps",
         f"at most {repaired[-1]:.2g}",

@@ -7,36 +7,16 @@ up to B_r: they reach B_v sqrt(K) B_r, in r' as in r.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from headsmith.papers.deep_optimizers.sums import Curve, passed, sigmoid_slope, summed
 from headsmith.papers.errata import Evidence, erratum
 
 PAPER = "deep-optimizers"
 WIDTH, REACH, TERMS = 16, 2.0, 257
 """K, B_v (of every row) and how many ReLUs a sum has; inputs have norm 1."""
-
-Curve = Callable[[Tensor], Tensor]
-
-
-def sigmoid_slope(z: Tensor) -> Tensor:
-    """sigmoid'."""
-    return torch.sigmoid(z) * (1 - torch.sigmoid(z))
-
-
-def summed(curve: Curve, reach: float) -> Curve:
-    """The sum of ReLUs that meets the curve at TERMS equal steps of [-reach, reach], and goes on linearly."""
-    knots = torch.linspace(-reach, reach, TERMS, dtype=torch.float64)
-    values = curve(knots)
-
-    def found(z: Tensor) -> Tensor:
-        at = torch.searchsorted(knots, z.contiguous()).clamp(1, TERMS - 1)
-        slope = (values[at] - values[at - 1]) / (knots[at] - knots[at - 1])
-        return values[at] + slope * (z - knots[at])
-
-    return found
 
 
 def gradient(r: Curve, slope: Curve) -> tuple[Tensor, float]:
@@ -47,15 +27,8 @@ def gradient(r: Curve, slope: Curve) -> tuple[Tensor, float]:
     rows[1] = rows[1].abs()  # rows that point to where all units answer, as rows may
     rows = [REACH * V / V.norm(dim=1, keepdim=True) for V in rows]
     x, y = (torch.randn(20, size, generator=g, dtype=torch.float64) for size in (4, 1))
-    p, z = [x / x.norm(dim=1, keepdim=True)], []
-    for j, V in enumerate(rows):
-        z.append(p[-1] @ V.T)
-        p.append(r(z[-1]) if j < 2 else z[-1])
-    delta, found = (p[-1] - y) / len(x), []
-    for j in (2, 1, 0):
-        delta = delta if j == 2 else (delta @ rows[j + 1]) * slope(z[j])
-        found.append((delta.T @ p[j]).flatten())
-    return torch.cat(found), float(z[1].abs().max())
+    found = passed(rows, x / x.norm(dim=1, keepdim=True), y, r, slope, bent=2)
+    return torch.cat([part.flatten() for part in found.gradient[::-1]]), float(found.z[1].abs().max())
 
 
 def off(r: Curve, slope: Curve) -> float:
@@ -75,7 +48,7 @@ def range_of_r() -> Evidence:
     """sigmoid: B_r = 1 bounds one entry of p, and 16 of them meet a row of norm 2."""
     narrow, wide = max(REACH, 1.0), REACH * math.sqrt(WIDTH)
     seen = gradient(torch.sigmoid, sigmoid_slope)[1]
-    before, after = (off(summed(torch.sigmoid, reach), sigmoid_slope) for reach in (narrow, wide))
+    before, after = (off(summed(torch.sigmoid, reach, TERMS), sigmoid_slope) for reach in (narrow, wide))
     return (
         f"|z| = {seen:.2g} outside of R = {narrow:g}: gradient off by {before:.0e}",
         f"R = {wide:g}: {after:.0e} with as many terms",
@@ -95,7 +68,7 @@ def range_of_slope() -> Evidence:
     """sigmoid: slopes are at most 1/4, so R = 1 is printed; beyond it the line goes below 0."""
     narrow, wide = max(REACH / 4, 1.0), REACH * math.sqrt(WIDTH)
     seen = gradient(torch.sigmoid, sigmoid_slope)[1]
-    before, after = (off(torch.sigmoid, summed(sigmoid_slope, reach)) for reach in (narrow, wide))
+    before, after = (off(torch.sigmoid, summed(sigmoid_slope, reach, TERMS)) for reach in (narrow, wide))
     return (
         f"|z| = {seen:.2g} outside of R = {narrow:g}: gradient off by {before:.0e}",
         f"R = {wide:g}: {after:.0e} with as many terms",
