@@ -1,5 +1,6 @@
 """Each term of what an optimizer makes of an error, against an adversary who rounds every operation where it hurts."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 
 from headsmith.functions.kinks import Kinked
 from headsmith.proof.curves import Kinks
-from headsmith.proof.moments import Kept, RootTable, largest_kept, largest_move, spent
+from headsmith.proof.moments import Kept, RootTable, largest_kept, largest_move, lost_behind, spent
 from headsmith.proof.perturbation import Law, Pass, perturbation
 from headsmith.proof.rounding import FORMATS, Format
 from headsmith.reference.optimizers import Optimizer
@@ -44,8 +45,8 @@ class Momentum:
 class Adam:
     """One weight in step t, g off by `off` units, the table by `table`."""
 
-    def __init__(self, m, v, g, *, betas=(0.75, 0.5), root=1.0, t=3, off=0, table=0.0, noise=0.0):
-        self.m, self.v, self.g, self.off = m, v, g, off
+    def __init__(self, m, v, g, *, betas=(0.75, 0.5), root=1.0, t=3, off=0, table=0.0, noise=0.0, rate=1.0):
+        self.m, self.v, self.g, self.off, self.rate = m, v, g, off, rate
         self.optimizer, self.table = Optimizer("adam", betas=betas, root=root), RootTable(table, noise)
         self.a = self.optimizer.corrections(t)
 
@@ -57,11 +58,11 @@ class Adam:
         m, v = self.moments(op)
         if part in ("m", "v"):
             return m if part == "m" else v
-        mu = op(op(op(1.0) * op(op(self.a[0]))) * m)  # the rate, a1, their product, and the one with m
+        mu = op(op(op(self.rate) * op(op(self.a[0]))) * m)  # the rate, a1, their product, and the one with m
         z = op(op(op(self.a[1])) * v)
         level = op(1.0, times=1) * 0 + (max(z, 0.0) + self.optimizer.root) ** -0.5
         level += (op.fmt.unit > 0) * (self.table.approximation + self.table.rounding)
-        return op(level * mu)
+        return op(level * mu) / self.rate
 
     def bound(self, fmt=COARSE, worst=False):
         m, v = self.moments(Ops(Format("float64", 0.0, 0.0)))
@@ -188,3 +189,54 @@ def test_decay_is_charged_for_its_coefficient_its_product_and_its_sum():
     ]
     found = worst(lambda op: op.sum([slope, op(op(decay) * w)]))
     assert found <= bounds[0] - bounds[1] <= 1.02 * found
+
+
+FLUSHING = Format("float64", 2.0**-45, 2.0**-20)  # next to no rounding, but much that is below the normal range
+
+
+def lost(case, part="move"):
+    """What flushing takes, and what is charged for it."""
+    true, found = (case(Ops(Format("float64", 0.0, tiny)), part) for tiny in (0.0, FLUSHING.tiny))
+    bound = case.bound(FLUSHING)
+    behind = lost_behind(case.optimizer, FLUSHING) / case.rate
+    return abs(true - found), float(bound.move) + behind if part == "move" else float(bound.moments[part])
+
+
+@pytest.mark.parametrize("kind", [Momentum, Adam])
+def test_what_is_flushed_is_charged(kind):
+    """Every product and sum below the normal range is 0."""
+    g, missed = random.Random(2), 0
+    for _ in range(300):
+        m, v, new, rate, root = (2.0 ** g.uniform(low, high) for low, high in
+                                 ((-30, 6), (-24, 6), (-20, 6), (-12, 2), (-16, 2)))  # fmt: skip
+        adam = Adam(m, v, new, t=g.randint(1, 9), root=root, rate=rate)
+        case = adam if kind is Adam else Momentum(v, new * 2.0**-12, 0.7, rate=rate)
+        for part in ("move", *case.optimizer.moments):
+            gap, most = lost(case, part)
+            missed += gap > 0
+            assert gap <= most
+    assert missed > 60
+
+
+BEHIND = {
+    "rate v'": Momentum(0.0, 0.98 * 2.0**-10, 0.5, rate=2.0**-10),
+    "rate a1 m', times the root": Adam(0.0, 0.0, 2.0**-10, betas=(0.5, 0.5), t=1, root=2.0**-16, rate=0.9 * 2.0**-10),
+    "the product with the table": Adam(0.0, 0.0, 2.0**-9, betas=(0.5, 0.5), t=1, root=16.0, rate=1.9 * 2.0**-10),
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_what_is_flushed_behind_the_moments_is_charged(name):
+    gap, most = lost(BEHIND[name])
+    assert 0.7 * most <= gap <= most
+
+
+def test_a_move_that_is_flushed_is_charged():
+    """rate v' is 0: w' stays, and v' = tiny / rate is missed."""
+    zero, one, rate = torch.zeros(1, 1).double(), torch.ones(1, 1).double(), 2.0**-10
+    v = 0.9 * FLUSHING.tiny / rate * one
+    kept = Kept(zero, {"v": 2 * v}, {"v": v}, one, one)
+    step = Pass([zero], [zero], [zero], [zero], zero, zero, [zero], one[0], rate * one[0, 0], [zero], [zero], [kept])
+    law = Law(FLUSHING, 1, 7, Kinks(Kinked.of("identity", "float64")), (), float("inf"), False, None)
+    bound = float(perturbation(step, replace(law, optimizer=Optimizer("momentum", beta=0.5))).bound)
+    assert float(v) <= bound <= 1.2 * float(v)

@@ -43,8 +43,8 @@ class Kinks:
         if self.kinked.name == "hard tanh":
             flat = z.abs() - error >= 1
             return error * (~flat | self.worst) + u * z.abs() * (z.abs() > 1)
-        shut = z + error <= 0
-        return torch.where(shut, floor * error, error) + gamma(2, u) * floor * z.abs() * ((z < 0) | self.worst)
+        shut, leaks = z + error <= 0, ((z < 0) | self.worst) * (floor > 0)
+        return torch.where(shut, floor * error, error) + (gamma(2, u) * floor * z.abs() + fmt.tiny) * leaks
 
     def doubtful(self, z: Tensor, error: Tensor) -> Tensor:
         """Whether z is in the gap, or rounding cannot tell on which side of a kink it is."""
@@ -54,7 +54,7 @@ class Kinks:
     def handed(self, q: Tensor, e_q: Tensor, z: Tensor, slope: Tensor, e_z: Tensor, fmt: Format) -> Tensor:
         """E of slope q: the slope times E_q, and q - (1 - floor) q where a leak is what remains."""
         floor, u = self.kinked.floor, fmt.unit
-        shut = floor * e_q + (gamma(3, u) * (q.abs() + e_q) if floor else 0.0)
+        shut = floor * e_q + (gamma(3, u) * (q.abs() + e_q) + fmt.tiny * (q != 0) if floor else 0.0)
         return torch.maximum(e_q, shut) if self.worst else torch.where(self.kinked.room(z) > 0, e_q, shut)
 
     @property

@@ -77,7 +77,7 @@ def _adam(error: Tensor, kept: Kept, optimizer: Optimizer, table: RootTable, fmt
     z = torch.zeros_like(v_new) if worst else (kept.lift * v_new - off_z).clamp(min=0.0)
     low = z + optimizer.root
     steep = low.rsqrt()
-    rounded = (table.rounding + u * steep) * mu + fmt.tiny
+    rounded = (table.rounding + u * steep) * mu
     move = steep * off_mu + mu * off_z * steep / (2 * low) + rounded
     approximation = table.approximation * mu
     return Spent(move + approximation, approximation, {"m": off_m, "v": off_v})
@@ -92,6 +92,12 @@ def _replaced(kept: Kept, name: str, fmt: Format) -> Tensor:
     """m + (m' - m): two sums."""
     before, after = kept.before[name], kept.after[name]
     return fmt.unit * ((after - before).abs() + after.abs())
+
+
+def lost_behind(optimizer: Optimizer, fmt: Format) -> float:
+    """What is flushed behind the moments: rate v', or rate a1 m', which a table multiplies; or else a later result."""
+    steep = optimizer.root**-0.5 if optimizer.name == "adam" else 0.0
+    return (1 + steep) * fmt.tiny if optimizer.moments else 0.0
 
 
 def largest_kept(g: Tensor, optimizer: Optimizer, size: float, fmt: Format) -> Kept:

@@ -12,6 +12,9 @@ exact| of the letter beside it; k roundings of a term cost gamma(k) of it):
     delta = r' q   E   = r' E_q + own
     e              E   = mean (E_delta (|p| + E_p) + |delta| E_p) + gamma(n + 9) mean |delta| |p| + (w' rounded) / rate
 
+Results below the normal range may be flushed to 0: each term that is not 0 costs tiny = 2^-1022 (2^-126), and what is
+multiplied afterwards multiplies it; a sum whose terms are all 0 is exact.
+
 n + 9: the rate three times (cast, n over how many count, their product), rate delta, 1/T, T/n twice (quotient, cast), a
 product with p, the sum with its products, and two heads; weight decay is one head more, and has eight roundings of its
 own. Where an optimizer follows (`proof.moments`) the rate comes later: n + 7, and decay is a coefficient, a product and
@@ -29,11 +32,12 @@ import torch
 from torch import Tensor
 
 from headsmith.proof.curves import Kinks, Smoothness
-from headsmith.proof.moments import Kept, RootTable, largest_kept, largest_move, spent
+from headsmith.proof.moments import Kept, RootTable, largest_kept, largest_move, lost_behind, spent
 from headsmith.proof.rounding import INFLATE, Format, gamma
 from headsmith.reference.optimizers import Optimizer
 
 LOCK = 2.0**40  # beats every q and every residual in a gate, and LOCK c is finite in float32
+LEAST = 2.0**-1022  # the smallest normal number of the bounds themselves
 CLIPPED = 4  # roundings of w + g, of the end of the box, of their distance and of two sums, each of w, g or the end
 GRADIENT_DESCENT, NO_TABLE = Optimizer(), RootTable()
 SQUASHED = 8  # units of roundoff that a sigmoid of two keys may be off by: exp within 4, a sum, a division, a product
@@ -112,22 +116,30 @@ def _perturbation(step: Pass, law: Law) -> Perturbation:
         if law.optimizer.moments:
             pushed = spent(error, step.kept[j], law.optimizer, law.table, law.fmt, law.worst)
             error, found = pushed.move, {"table": pushed.table, **pushed.moments}
-        written = _written(step.rows[j], move, after, law) + law.fmt.tiny
-        found["w"] = error + written / step.rate[..., None, None]
-        total |= {name: total[name] + part.square().sum((-1, -2)) for name, part in found.items()}
+        found["w"] = error + _written(step.rows[j], move, after, law) / step.rate[..., None, None]
+        total |= {name: torch.hypot(total[name], _norm(part)) for name, part in found.items()}
     grown = INFLATE + 200 * law.fmt.unit
-    norms = {name: part.sqrt() * grown for name, part in total.items()}
+    norms = {name: part * grown for name, part in total.items()}
     approximation = norms.pop("table") + torch.zeros_like(norms["w"])
     return Perturbation(torch.stack([*norms.values()]).amax(0), approximation, kinks, largest)
+
+
+def _norm(part: Tensor) -> Tensor:
+    """|part|_2 of each matrix: of multiples of its largest entry, since squares of what is flushed are 0."""
+    most = part.abs().amax((-1, -2), keepdim=True).clamp(min=LEAST)
+    return (part / most).square().sum((-1, -2)).sqrt() * most[..., 0, 0]
 
 
 def _gradient(step: Pass, law: Law, j: int, e_p: Tensor, e_delta: Tensor) -> Tensor:
     """E of the gradient of one layer, its decay included."""
     u, p, delta, rows = law.fmt.unit, step.reads[j], step.deltas[j], step.rows[j]
-    carried = e_delta.mT @ (p.abs() + e_p) + delta.abs().mT @ e_p
+    per = 1.0 if law.optimizer.moments else 1 / step.rate[..., None, None]  # what a unit of the result is of a gradient
+    e_delta = e_delta + law.tokens * law.fmt.tiny * per  # rate delta / T
+    carried = e_delta.mT @ (p.abs() + e_p) + delta.abs().mT @ (e_p + law.samples / law.tokens * law.fmt.tiny)  # (T/n) p
     size = delta.abs().mT @ p.abs()
     adds = law.samples + (7 if law.optimizer.moments else 9 + (law.decay > 0))
-    error = (carried + gamma(adds, u) * size) / step.present.sum(-1)[..., None, None] + _tiny(law, adds)
+    flushed = (2 * adds * per + (law.decay > 0) / law.tokens) * law.fmt.tiny
+    error = (carried + gamma(adds, u) * size) / step.present.sum(-1)[..., None, None] + flushed
     if not law.optimizer.moments:
         return error + gamma(8, u) * law.decay * rows.abs()
     return error + (gamma(2, u) * law.decay * rows.abs() + u * step.kept[j].g.abs()) * (law.decay > 0)
@@ -135,25 +147,20 @@ def _gradient(step: Pass, law: Law, j: int, e_p: Tensor, e_delta: Tensor) -> Ten
 
 def _written(before: Tensor, move: Tensor, after: Tensor, law: Law) -> Tensor:
     """What rounding w + g adds to w', and cutting it off, if w' lies at an end of the box."""
-    found = law.fmt.unit * after.abs()
+    found, flushed = law.fmt.unit * after.abs(), lost_behind(law.optimizer, law.fmt)
     if law.box is None:
-        return found
+        return found + flushed
     cut = gamma(CLIPPED, law.fmt.unit) * (before.abs() + move.abs() + max(map(abs, law.box)))
-    near = torch.minimum(*((after - end).abs() for end in law.box)) <= cut
-    return torch.where(near | law.worst, cut, found)
-
-
-def _tiny(law: Law, count: int) -> float:
-    """Results below the normal range, flushed; T undoes 1/T."""
-    return count * law.tokens * law.fmt.tiny
+    near = torch.minimum(*((after - end).abs() for end in law.box)) <= cut + flushed
+    return torch.where(near | law.worst, cut, found) + flushed
 
 
 def _forward(step: Pass, law: Law) -> tuple[list[Tensor], Tensor, list[Tensor]]:
     """E of what each layer reads, E_f, and E_z of each layer."""
-    u, read, found = law.fmt.unit, [torch.zeros_like(step.reads[0])], []
+    read, found = [torch.zeros_like(step.reads[0])], []
     for j, (rows, p, z) in enumerate(zip(step.rows, step.reads, step.z, strict=True), 1):
         fan = p.shape[-1]
-        e_z = _product(read[-1] + gamma(fan + 2, u) * p.abs(), rows.abs().mT, _tiny(law, fan + 2))
+        e_z = _product(read[-1], p, rows.mT, fan + 2, law)
         e_p = law.curve.bent(z, step.slopes[j - 1], e_z, law.fmt) if j in law.bent else e_z
         spare = step.reads[j].shape[-1] - e_p.shape[-1] if j < len(step.rows) else 0
         read.append(torch.nn.functional.pad(e_p, (0, spare)))  # the constant of a bias is exact
@@ -161,15 +168,20 @@ def _forward(step: Pass, law: Law) -> tuple[list[Tensor], Tensor, list[Tensor]]:
     return read[:-1], read[-1], found
 
 
-def _product(error: Tensor, sizes: Tensor, tiny: float) -> Tensor:
-    """E of a sum of products; where all of them are 0 nothing can be flushed, and nothing is off."""
-    found = error @ sizes
-    return found + tiny * (found > 0)
+def _product(error: Tensor, values: Tensor, rows: Tensor, count: int, law: Law) -> Tensor:
+    """E of values @ rows in so many roundings, E of the values being `error`.
+
+    values/T is flushed and then multiplied by T rows, T rows is flushed and then multiplied by values/T, and so are
+    a product and three sums; where all products are 0 nothing is flushed, and nothing is off.
+    """
+    tiny, there = law.fmt.tiny, (values != 0) | (error > 0)
+    found = (error + gamma(count, law.fmt.unit) * values.abs() + law.tokens * tiny * there) @ rows.abs()
+    return found + tiny * (((values.abs() + error) / law.tokens + law.tokens + 4) * there) @ (rows != 0).to(found)
 
 
 def _backward(step: Pass, law: Law, e_f: Tensor, e_z: Sequence[Tensor]) -> tuple[list[Tensor], Tensor, Tensor]:
     """(E of each delta, how many slopes are at a kink, the largest number that a gate or a mask has to beat)."""
-    last, u, here = len(step.rows), law.fmt.unit, step.present.unsqueeze(-1)
+    last, here = len(step.rows), step.present.unsqueeze(-1)
     q, error = (part * here for part in _slope_of_loss(step, law, e_f))
     kinks = torch.zeros_like(q[..., 0, 0])
     largest = (step.f - step.y).abs().amax((-1, -2))
@@ -178,8 +190,7 @@ def _backward(step: Pass, law: Law, e_f: Tensor, e_z: Sequence[Tensor]) -> tuple
         if j < last:
             above = step.deltas[j]
             rows = step.rows[j][..., : step.z[j - 1].shape[-1]]
-            count = rows.shape[-2] + 3
-            error = _product(error + gamma(count, u) * above.abs(), rows.abs(), _tiny(law, count))
+            error = _product(error, above, rows, rows.shape[-2] + 3, law)
             q = above @ rows
             error, largest = error * here, torch.maximum(largest, (q.abs() + error).amax((-1, -2)))
         if j in law.bent:
@@ -195,10 +206,11 @@ def _slope_of_loss(step: Pass, law: Law, e_f: Tensor) -> tuple[Tensor, Tensor]:
     u, r = law.fmt.unit, step.f - step.y
     if law.squashed:
         return torch.ones_like(r), e_f / 4 + (SQUASHED + 1) * u
+    flushed = law.fmt.tiny * (r != 0)
     if law.bend == math.inf:
-        return r, e_f + u * (r.abs() + e_f)
+        return r, e_f + u * (r.abs() + e_f) + flushed
     flat = (r.abs() * (1 - u) - e_f > law.bend) & ~torch.tensor(law.worst)  # where clip forgets what f is off by
-    return r.clamp(-law.bend, law.bend), e_f * ~flat + u * (r.abs() + e_f + law.bend)
+    return r.clamp(-law.bend, law.bend), e_f * ~flat + u * (r.abs() + e_f + law.bend) + flushed
 
 
 def worst_step(

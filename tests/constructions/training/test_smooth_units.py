@@ -1,5 +1,7 @@
 """Units whose value and slope are numbers: what the layers write is r and r', and a product with q."""
 
+import copy
+
 import pytest
 import torch
 
@@ -68,6 +70,20 @@ def test_scratch_is_0_after_a_step_and_the_query_hands_nothing_back(name):
     assert not after[:, tape.scratch() + tape.rows("g")].any()
     moved = {row for row in range(tape.width) if not torch.equal(after[:, row], tokens[:, row])}
     assert moved and moved <= set(tape.rows("w"))
+
+
+@pytest.mark.parametrize("name", ["softplus", "gelu"])
+def test_tables_are_charged_for_rounding(name):
+    """The same stored numbers in float32 and in float64: nothing is left but rounding, and there is some."""
+    net = forged(name, "float32", 1e-2)
+    z = -torch.tensor([0.013, 0.31, 0.77, 1.3, 1.9, 2.6, 3.3])
+    tape, tokens = filled(net, z, torch.zeros(7))
+    exact = tokens.double()
+    for layer in ("fold1", "bend1"):
+        tokens = net.network.layers[layer](tokens)
+        exact = copy.deepcopy(net.network.layers[layer]).double()(exact)
+    off = (tokens.double() - exact)[:7, tape.rows("p 1")[0]].abs().max()
+    assert 2.0**-26 <= off <= net.plan.design.law(net.target, net.plan.request).curve.value.fixed
 
 
 def test_a_table_that_no_format_carries_is_refused():

@@ -157,7 +157,7 @@ def _distances(after: Sequence[Held], exact: Sequence[Held], rate: arb) -> list[
     """The 2-norm over all layers of w' (over the rate) and of each moment."""
     found = []
     for part, share in enumerate([rate, *[arb(1)] * (len(after[0]) - 1)]):
-        gaps = [gap for V, W in zip(after, exact, strict=True) for gap in (V[part] - W[part]).entries()]
+        gaps = [gap.abs_upper() for V, W in zip(after, exact, strict=True) for gap in (V[part] - W[part]).entries()]
         found.append(ceil_float(sum((v * v for v in gaps), arb(0)).sqrt() / share))
     return found
 
