@@ -203,7 +203,7 @@ def lost(case, part="move"):
 
 
 @pytest.mark.parametrize("kind", [Momentum, Adam])
-def test_what_is_flushed_is_charged(kind):
+def test_what_is_flushed_of_random_numbers_is_charged(kind):
     """Every product and sum below the normal range is 0."""
     g, missed = random.Random(2), 0
     for _ in range(300):
