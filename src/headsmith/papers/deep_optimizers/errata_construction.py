@@ -1,7 +1,7 @@
 """What the construction of "Transformers are Deep Optimizers" (deep-optimizers, Thm 1 and 6) cannot do as printed.
 
-Each erratum carries out a printed formula, and its repair, on numbers small enough to be looked at. Errata about bounds
-attain what the bound excludes, with weights that its hypotheses allow; `errata_ranges` holds those about ranges.
+Each erratum carries out a printed formula, and its repair, on numbers small enough to be looked at. `errata_bounds` and
+`errata_ranges` hold those about bounds and ranges.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from torch import Tensor
 
 import headsmith as hs
 from headsmith.network.hidden import Hidden, mlp
-from headsmith.papers.deep_optimizers.bounds import printed_trajectory, trajectory
 from headsmith.papers.deep_optimizers.score import MIXTURES, inputs, r_squared, trained
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.reference.autograd import descended, outputs
@@ -90,31 +89,6 @@ def slope_of_relu() -> Evidence:
         f"20 steps within {gap:.0e} of autograd, {result.kinks} slopes near a kink",
         min(sup) > 0.49 and rounded[-1] > 1e-5,
         gap <= 1e-13 and not result.kinks,
-    )
-
-
-@erratum(
-    PAPER,
-    "E5 Lemma 6, B_s",
-    printed="|V' s| is at most sqrt(K) B_v |s|, from the norms of rows",
-    repair="K B_v |s|: V' s is made of columns, of which rows bound each entry alone",
-    where="proof/perturbation.py",
-)
-def columns() -> Evidence:
-    """r = id, N = 2, all rows of V_2 are B_v e_1: the allowed case that the printed bound excludes."""
-    K, row, slope = 16, 1.5, 0.7
-    second = torch.zeros(K, K, dtype=torch.float64)
-    second[:, 0] = row
-    handed = float((second.T @ torch.full((K,), slope, dtype=torch.float64)).abs().max())
-    drawn = torch.randn(500, K, K, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    drawn = row * drawn / drawn.norm(dim=2, keepdim=True)
-    worst = max(handed, float((slope * drawn.abs().sum(1)).max()))
-    printed, repaired = (bound * row * slope for bound in (math.sqrt(K), K))
-    return (
-        f"|s(1)| = {handed:.3g}, printed at most {printed:.3g}",
-        f"at most {repaired:.3g}; largest seen {worst:.3g}",
-        handed > 1.5 * printed,
-        worst <= repaired * (1 + 1e-12) and handed > 0.99 * repaired,
     )
 
 
@@ -195,31 +169,6 @@ def _interpolated(x: Tensor, knots: Tensor, values: Tensor) -> Tensor:
     at = torch.searchsorted(knots, x).clamp(1, len(knots) - 1)
     share = (x - knots[at - 1]) / (knots[at] - knots[at - 1])
     return values[at - 1] * (1 - share) + values[at] * share
-
-
-@erratum(
-    PAPER,
-    "E11 Cor 1.1, Lemma 14",
-    printed="after l steps w is within (1 + n L_f)^l eps / L_f; rates up to L_f",
-    repair="((1 + rate L_f)^l - 1) eps / L_f",
-    where="papers/deep_optimizers/bounds.py",
-)
-def accumulated() -> Evidence:
-    """One sample x = 2 of a linear model: L_f = 4, a rate of 2 is allowed as printed, each gradient is off by eps."""
-    slope, rate, off, steps = 4.0, 2.0, 1e-3, 3
-    exact, perturbed, gaps = 1.0, 1.0, []
-    for t in range(steps):
-        exact, perturbed = exact - rate * slope * exact, perturbed - rate * (slope * perturbed + off * (-1) ** t)
-        gaps.append(abs(exact - perturbed))
-    printed = [printed_trajectory(off, slope, 1, t) for t in range(1, steps + 1)]
-    repaired = [trajectory(off, slope, rate, t) for t in range(1, steps + 1)]
-    many = printed_trajectory(off, slope, 20, 20)
-    return (
-        f"gap {gaps[-1]:.2g} after 3 steps, printed at most {printed[-1]:.2g}; {many:.0e} for n = 20, 20 steps",
-        f"at most {repaired[-1]:.2g}",
-        all(gap > bound for gap, bound in zip(gaps, printed, strict=True)),
-        all(gap <= bound * (1 + 1e-9) for gap, bound in zip(gaps, repaired, strict=True)),
-    )
 
 
 def theorem_6(
