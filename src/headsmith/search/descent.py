@@ -5,6 +5,9 @@ phi is linear in its values, so for given keys the values are one least-squares 
 and, after Kaufman, the Jacobian is that of the head at fixed values minus its projection on Q.  The Tikhonov
 term lam costs a third of the error budget when the values reach their cap.  Steps are clipped component by
 component: one impatient key must not hold up the others.
+
+Several functions may share the keys (y and the values then have a row for each): the values are one solve with
+many right-hand sides, and all residuals are one long residual for the crossings and steps to reduce.
 """
 
 from dataclasses import dataclass
@@ -13,8 +16,10 @@ import numpy as np
 from scipy.linalg import lapack
 
 from headsmith.search.keys import Array, Keys, attention
-from headsmith.search.question import Question
+from headsmith.search.question import Question, Slices
 from headsmith.search.table import best_reference
+
+Asked = Question | Slices
 
 ITERATIONS = 250
 STEEPEST = 1e30
@@ -54,7 +59,7 @@ class Work:
 
 @dataclass
 class Descended:
-    """Keys with their solved values at the fit points: y ~ values @ weights, worst = max residual."""
+    """Keys with their solved values at the fit points: y ~ values @ weights."""
 
     keys: Keys
     z: Array
@@ -68,55 +73,57 @@ class Descended:
     emphasis: Array | None
 
     @property
+    def profile(self) -> Array:
+        """The size of the residual at each point."""
+        return np.sqrt((self.residual**2).reshape(-1, len(self.z)).sum(axis=0))
+
+    @property
     def worst(self) -> float:
         """The largest residual."""
         return float(np.abs(self.residual).max())
 
 
-def penalty(question: Question, points: int, count: int) -> float:
+def penalty(eps: float, cap: float, points: int, count: int) -> float:
     """lam = 0.3 eps sqrt(m / P) / cap."""
-    return 0.3 * question.eps * (points / count) ** 0.5 / question.cap
+    return 0.3 * eps * (points / count) ** 0.5 / cap
 
 
 def solve_values(weights: Array, y: Array, lam: float, emphasis: Array | None = None) -> tuple[Array, Array]:
     """min_g |emphasis (y - g W)|^2 + lam^2 |g|^2: the values and an orthonormal basis (rows) of [W; lam]."""
     count, points = weights.shape
     matrix = np.zeros((count, points + count))
-    right = y
-    if emphasis is None:
-        matrix[:, :points] = weights
-    else:
-        np.multiply(weights, emphasis, out=matrix[:, :points])
-        right = y * emphasis
+    matrix[:, :points] = weights if emphasis is None else weights * emphasis
+    right = y if emphasis is None else y * emphasis
     matrix[:, points:].flat[:: count + 1] = lam
     packed, tau, _, _ = lapack.dgeqrf(matrix.T, lwork=32 * count, overwrite_a=1)
     triangle = np.array(packed[:count], order="F")
     basis, _, _ = lapack.dorgqr(packed, tau, lwork=32 * count, overwrite_a=1)
     rows = basis.T
-    values, _ = lapack.dtrtrs(triangle, rows[:, :points] @ right)
-    return values, rows
+    values, _ = lapack.dtrtrs(triangle, rows[:, :points] @ right.T)
+    return values.T, rows
 
 
-def misfit(question: Question, keys: Keys, work: Work) -> float:
+def misfit(question: Asked, keys: Keys, work: Work) -> float:
     """Root mean square residual (with the penalty) of the best values for these keys."""
     z, y = question.grid(keys.number)
     count, points = keys.number, len(z)
     work.rank(points, count)
-    matrix = np.zeros((count + 1, points + count))
+    rows = y.reshape(-1, points)
+    matrix = np.zeros((count + len(rows), points + count))
     matrix[:count, :points] = attention(keys, z, count // 2)
-    matrix[:count, points:].flat[:: count + 1] = penalty(question, points, count)
-    matrix[count, :points] = y
+    matrix[:count, points:].flat[:: count + 1] = penalty(question.eps, question.cap, points, count)
+    matrix[count:, :points] = rows
     packed, _, _, _ = lapack.dgeqrf(matrix.T, lwork=32 * count, overwrite_a=1)
-    rms = abs(float(packed[count, count])) / points**0.5
+    rms = float(np.hypot.reduce(np.triu(packed[count : len(matrix), count:]), axis=None)) / points**0.5
     return rms if np.isfinite(rms) else np.inf
 
 
 def fitted(
-    question: Question, keys: Keys, work: Work, reference: int | None = None, emphasis: Array | None = None
+    question: Asked, keys: Keys, work: Work, reference: int | None = None, emphasis: Array | None = None
 ) -> Descended:
     """The best values for these keys."""
     z, y = question.grid(keys.number)
-    lam = penalty(question, len(z), keys.number)
+    lam = penalty(question.eps, question.cap, len(z), keys.number)
     work.solve(len(z), keys.number)
     weights = attention(keys, z, keys.number // 2 if reference is None else reference)
     values, basis = solve_values(weights, y, lam, emphasis)
@@ -126,7 +133,7 @@ def fitted(
         return fitted(question, keys, work, reference, emphasis)
     residual = y - values @ weights
     scaled = residual if emphasis is None else residual * emphasis
-    cost = float(scaled @ scaled + lam * lam * (values @ values))
+    cost = float(np.vdot(scaled, scaled) + lam * lam * np.vdot(values, values))
     return Descended(keys, z, y, reference, values, weights, basis, residual, cost, emphasis)
 
 
@@ -137,22 +144,23 @@ def _linearised(fit: Descended, lam: float) -> tuple[Array, Array]:
     """
     cross, step = fit.keys
     z, count, points = fit.z, len(cross), len(fit.z)
-    shift = fit.values[:, None] - fit.values @ fit.weights
+    shift = fit.values[..., :, None] - (fit.values @ fit.weights)[..., None, :]
     shift *= fit.weights
-    tail = np.add.accumulate(shift[:0:-1], axis=0)[::-1]
-    stack = np.zeros((2 * count + 1, points + count + 1))
-    columns, right = stack[: 2 * count], stack[2 * count]
-    np.negative(tail, out=columns[:count, :points])
-    np.multiply(tail, step[:, None] * (z[None, :] - cross[:, None]), out=columns[count:, :points])
-    right[:points] = fit.residual
-    right[points:] = -lam * fit.values
+    tail = np.add.accumulate(shift[..., :0:-1, :], axis=-2)[..., ::-1, :]
+    stack = np.zeros((*fit.y.shape[:-1], 2 * count + 1, points + count + 1))
+    columns, right = stack[..., : 2 * count, :], stack[..., 2 * count, :]
+    np.negative(tail, out=columns[..., :count, :points])
+    np.multiply(tail, step[:, None] * (z[None, :] - cross[:, None]), out=columns[..., count:, :points])
+    right[..., :points] = fit.residual
+    right[..., points:] = -lam * fit.values
     if fit.emphasis is not None:
-        stack[:, :points] *= fit.emphasis
-    columns -= (columns[:, :points] @ fit.basis[:, :points].T) @ fit.basis
-    norms = np.sqrt(np.einsum("ij,ij->i", columns, columns))
+        stack[..., :points] *= fit.emphasis
+    columns -= (columns[..., :points] @ fit.basis[:, :points].T) @ fit.basis
+    norms = np.sqrt(np.einsum("...ij,...ij->...i", columns, columns).reshape(-1, 2 * count).sum(axis=0))
     norms = np.maximum(norms, 3e-5 * norms.max() + 1e-300)
     columns /= norms[:, None]
-    packed, _, _, _ = lapack.dgeqrf(stack.T, lwork=32 * len(stack), overwrite_a=1)
+    rows = np.moveaxis(stack, -2, 0).reshape(2 * count + 1, -1)
+    packed, _, _, _ = lapack.dgeqrf(rows.T, lwork=32 * len(rows), overwrite_a=1)
     return np.triu(packed[: 2 * count]), norms
 
 
@@ -167,9 +175,7 @@ def _move(triangle: Array, norms: Array, mu: float) -> Array:
     return move / norms if info == 0 else np.zeros(size)
 
 
-def descend(
-    question: Question, keys: Keys, work: Work, iterations: int = ITERATIONS, patient: bool = False
-) -> Descended:
+def descend(question: Asked, keys: Keys, work: Work, iterations: int = ITERATIONS, patient: bool = False) -> Descended:
     """Levenberg-Marquardt from these keys: the fit with the smallest maximal residual on the way.
 
     Unless `patient`, it gives up where eps looks out of reach.
@@ -177,7 +183,7 @@ def descend(
     eps = question.eps
     fit = fitted(question, keys, work)
     count, points = keys.number - 1, len(fit.z)
-    lam = penalty(question, points, keys.number)
+    lam = penalty(eps, question.cap, points, keys.number)
     best, best_worst = fit, fit.worst
     mu, stalls, equalising = 1e-3, 0, False
     for iteration in range(iterations):
@@ -211,7 +217,7 @@ def descend(
                 continue
             equalising = True
             emphasis = np.ones(points) if fit.emphasis is None else fit.emphasis
-            emphasis = emphasis * np.sqrt(0.1 + np.abs(fit.residual) / worst)
+            emphasis = emphasis * np.sqrt(0.1 + fit.profile / fit.profile.max())
             emphasis /= np.sqrt(emphasis @ emphasis / points)
             fit = fitted(question, fit.keys, work, fit.reference, emphasis)
             worst = fit.worst

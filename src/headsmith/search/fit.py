@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headsmith.search.descent import ITERATIONS, Descended, Work, descend, misfit, penalty, solve_values
+from headsmith.search.descent import ITERATIONS, Asked, Descended, Work, descend, misfit, penalty, solve_values
 from headsmith.search.keys import Array, Keys, lines, merge, split
 from headsmith.search.question import Question
 from headsmith.search.starts import Segments, grids, plain
@@ -52,7 +52,7 @@ def finish(question: Question, found: Descended, work: Work) -> KeyTable:
     values = found.values
     if question.dtype == "float32":
         slopes, offsets = (x.astype(np.float32).astype(np.float64) for x in (slopes, offsets))
-        lam = penalty(question, len(z), len(slopes))
+        lam = penalty(question.eps, question.cap, len(z), len(slopes))
         values, _ = solve_values(_dense_weights(slopes, offsets, z), y, lam, found.emphasis)
     return _table(question, slopes, offsets, values + question.middle, found.keys, work)
 
@@ -75,10 +75,10 @@ def shrunk(question: Question, keys: Keys, work: Work, keep: int) -> list[Keys]:
     return sorted(tries, key=lambda k: misfit(question, k, work))[:keep]
 
 
-def grown(question: Question, found: Descended) -> Keys:
+def grown(question: Asked, found: Descended) -> Keys:
     """One key more: the strongest key at the worst point becomes two."""
     z = found.z
-    at = int(np.argmax(np.abs(found.residual)))
+    at = int(np.argmax(found.profile))
     j = int(np.argmax(found.weights[:, at]))
     ruled = z[np.argmax(found.weights, axis=0) == j]
     width = max(float(np.ptp(ruled)), 1e-3 * (question.hi - question.lo) / len(z))

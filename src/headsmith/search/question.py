@@ -169,6 +169,21 @@ class Question:
         self.goal = 0.5
 
 
+class Slices:
+    """y (functions, points): what many functions are at the same points, to be read off one set of keys within eps."""
+
+    pieces, goal = 1, 0.5
+
+    def __init__(self, z: Array, y: Array, eps: float, cap: float) -> None:
+        self.z, self.y, self.eps, self.cap = z, y, eps, cap
+        self.lo, self.hi = float(z.min()), float(z.max())
+        self.edges = np.array([self.lo, self.hi])
+
+    def grid(self, count: int) -> tuple[Array, Array]:
+        """The points and the functions there, whatever the number of keys."""
+        return self.z, self.y
+
+
 def _clenshaw(x: Array, coefficients: Array) -> Array:
     """Row by row sum_k coefficients[i, k] T_k(x[i])."""
     ahead = later = np.zeros_like(x)

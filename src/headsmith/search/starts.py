@@ -7,14 +7,14 @@ ranked by one linear solve each.  *Others*: equal steps at one crossing (Bernste
 and random keys, for small heads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.interpolate import PchipInterpolator
 
-from headsmith.search.descent import Work, misfit
+from headsmith.search.descent import Asked, Work, misfit
 from headsmith.search.keys import Array, Keys, from_anchors
 from headsmith.search.question import Question
 
@@ -22,7 +22,7 @@ GUARDS = (0, 1, 2, 3, 4, 6)
 KAPPAS = (0.15, 0.3, 0.5, 0.8, 1.3)
 
 
-def anchors(question: Question, count: int, guards: int, even: bool) -> Array:
+def anchors(question: Asked, count: int, guards: int, even: bool) -> Array:
     """count anchors, `guards` of them past either end: evenly spaced, or at quantiles of the pieces."""
     inner = count - 2 * guards
     if even or question.pieces < 4:
@@ -46,7 +46,7 @@ def few_grids(question: Question, count: int) -> Iterator[Keys]:
                     yield from_anchors(places, kappa)
 
 
-def grids(question: Question, count: int, work: Work, keep: int) -> list[Keys]:
+def grids(question: Asked, count: int, work: Work, keep: int, kappas: Sequence[float] = ()) -> list[Keys]:
     """The `keep` best grids by their linear fit, no two of them alike."""
     pool = []
     coarse = count > 26
@@ -57,7 +57,7 @@ def grids(question: Question, count: int, work: Work, keep: int) -> list[Keys]:
             if count - 2 * guards < 2:
                 continue
             places = anchors(question, count, guards, even)
-            for kappa in (0.15, 0.3, 0.8) if coarse else KAPPAS:
+            for kappa in kappas or ((0.15, 0.3, 0.8) if coarse else KAPPAS):
                 keys = from_anchors(places, kappa)
                 pool.append((misfit(question, keys, work), even, guards, kappa, keys))
     pool.sort(key=lambda entry: entry[0])

@@ -79,7 +79,8 @@ def _score_noise(slopes: Array, offsets: Array, spread: Array, z: Array, u: floa
 def best_reference(keys: Keys, values: Array, z: Array, start: int = 0) -> int:
     """The key that should score zero: the one with the least N over the points z."""
     weights = attention(keys, z, start)
-    spread = weights * np.abs(values[:, None] - values @ weights)
+    gaps = np.abs(values[..., :, None] - (values @ weights)[..., None, :])
+    spread = weights * gaps.reshape(-1, *weights.shape).max(axis=0)
     most = min(keys.number, 32, max(6, 6_000_000 // weights.size))
     tries = np.unique(np.linspace(0, keys.number - 1, most).astype(int))
     return int(min(tries, key=lambda r: _score_noise(*lines(keys, int(r)), spread, z, 1.0)))

@@ -20,9 +20,10 @@ from itertools import product
 import numpy as np
 
 from headsmith.proof.tensor import Axis, TensorHead
-from headsmith.search.keys import Array
-from headsmith.search.shared import Ladder, calm_lines, ladder, solve_values
-from headsmith.search.table import ROUNDOFF
+from headsmith.search.descent import Descended, penalty, solve_values
+from headsmith.search.keys import Array, lines
+from headsmith.search.shared import ladder
+from headsmith.search.table import ROUNDOFF, best_reference
 
 Box = Sequence[tuple[float, float]]
 Function = Callable[..., Array]
@@ -64,7 +65,7 @@ class Search:
         self.cap = self.size * total ** (1 / dims)
         self.ladders = [self._ladder(k) for k in range(dims)]
 
-    def _ladder(self, k: int) -> Ladder:
+    def _ladder(self, k: int) -> dict[int, Descended]:
         """Keys for axis k: all slices along it, compressed to their principal directions."""
         slices = np.moveaxis(self.samples, k + 1, -1).reshape(-1, len(self.nodes[k]))
         _, sigma, rows = np.linalg.svd(slices, full_matrices=False)
@@ -76,9 +77,7 @@ class Search:
 
     def sizes(self) -> list[tuple[int, ...]]:
         """Numbers of keys an axis, fewest tokens first, without the hopeless ones."""
-        ranges = [
-            [p for p in found.keys if found.worst[p] < 3 * self.eps] or [max(found.keys)] for found in self.ladders
-        ]
+        ranges = [[p for p, fit in found.items() if fit.worst < 3 * self.eps] or [max(found)] for found in self.ladders]
         every = [p for p in product(*ranges) if math.prod(p) <= LARGEST]
         return sorted(every, key=lambda p: (math.prod(p), max(p)))
 
@@ -87,29 +86,30 @@ class Search:
 
         The emphasis that levels the error of each axis need not level that of their product: the better one is kept.
         """
-        axes = self._axes(sizes)
-        emphases = [found.emphasis[p] for found, p in zip(self.ladders, sizes, strict=True)]
+        fits = [found[p] for found, p in zip(self.ladders, sizes, strict=True)]
+        axes, emphases = self._axes(fits), [fit.emphasis for fit in fits]
         level = self._solved(axes, emphases)
-        if all((e == 1).all() for e in emphases):
+        if all(e is None for e in emphases):
             return level
-        return min((level, self._solved(axes, [np.ones_like(e) for e in emphases])), key=self.error)
+        return min((level, self._solved(axes, [None] * len(axes))), key=self.error)
 
-    def _axes(self, sizes: Sequence[int]) -> list[Axis]:
-        lines = [calm_lines(found.keys[p], z) for found, p, z in zip(self.ladders, sizes, self.nodes, strict=True)]
-        largest = sum(float(np.abs(b).max()) for _, b in lines) or 1.0
+    def _axes(self, fits: Sequence[Descended]) -> list[Axis]:
+        calm = [best_reference(fit.keys, fit.values, fit.z, fit.reference) for fit in fits]
+        keys = [lines(fit.keys, reference) for fit, reference in zip(fits, calm, strict=True)]
+        largest = sum(float(np.abs(b).max()) for _, b in keys) or 1.0
         quantum = 2.0 ** (math.ceil(math.log2(largest)) + 1 - BITS[self.dtype])
-        rounded = [np.round(b / quantum) * quantum for _, b in lines]
+        rounded = [np.round(b / quantum) * quantum for _, b in keys]
         starts = [b[0] for b in rounded[1:]]  # the first axis carries the common offset: one way to write each head
         offsets = [rounded[0] + sum(starts), *(b - start for b, start in zip(rounded[1:], starts, strict=True))]
-        return [Axis(_cast(a, self.dtype), b) for (a, _), b in zip(lines, offsets, strict=True)]
+        return [Axis(_cast(a, self.dtype), b) for (a, _), b in zip(keys, offsets, strict=True)]
 
-    def _solved(self, axes: Sequence[Axis], emphases: Sequence[Array]) -> TensorHead:
+    def _solved(self, axes: Sequence[Axis], emphases: Sequence[Array | None]) -> TensorHead:
         values = self.samples
         for k, (axis, z, emphasis) in enumerate(zip(axes, self.nodes, emphases, strict=True)):
-            lam = 0.3 * self.eps * (len(z) / len(axis)) ** 0.5 / self.cap
-            along = np.moveaxis(values, k + 1, 0)
-            solved = solve_values(axis.weights(z), along.reshape(len(z), -1), lam, emphasis)
-            values = np.moveaxis(solved.reshape(len(axis), *along.shape[1:]), 0, k + 1)
+            along = np.moveaxis(values, k + 1, -1)
+            lam = penalty(self.eps, self.cap, len(z), len(axis))
+            solved, _ = solve_values(axis.weights(z).T, along.reshape(-1, len(z)), lam, emphasis)
+            values = np.moveaxis(solved.reshape(*along.shape[:-1], len(axis)), -1, k + 1)
         return TensorHead(tuple(axes), _cast(np.moveaxis(values, 0, -1), self.dtype))
 
     def error(self, head: TensorHead) -> float:
@@ -119,7 +119,7 @@ class Search:
     def find(self, aim: float) -> TensorHead | None:
         """The smallest head whose sampled error is at most `aim`, or None."""
         for sizes in self.sizes():
-            if sum(found.worst[p] for found, p in zip(self.ladders, sizes, strict=True)) > 4 * aim:
+            if sum(found[p].worst for found, p in zip(self.ladders, sizes, strict=True)) > 4 * aim:
                 continue
             head = self.head(sizes)
             if self.error(head) <= aim:
@@ -128,7 +128,7 @@ class Search:
 
     def best(self) -> TensorHead:
         """The largest head of the ladders: what a refusal measures."""
-        return self.head([max(found.keys) for found in self.ladders])
+        return self.head([max(found) for found in self.ladders])
 
 
 def _resolved(f: Function, box: Box, eps: float) -> tuple[list[Array], Array]:
@@ -183,5 +183,5 @@ def cost(f: Function, box: Box, eps: float) -> int:
             return np.concatenate([f(*point) for point in points])
 
         search = Search(slices, [interval], eps)
-        tokens *= max(search.ladders[0].keys)
+        tokens *= max(search.ladders[0])
     return tokens
