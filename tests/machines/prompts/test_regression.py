@@ -74,6 +74,7 @@ REFUSED = {
     "labels": (lambda: hs.prompt.logistic(X, Y), "0 or 1"),
     "nan": (lambda: hs.prompt.ols(NAN, Y), "nan at sample 2, feature 1"),
     "huge": (lambda: hs.prompt.ols(1e120 * X, Y), "squares overflow"),
+    "faint": (lambda: hs.prompt.ols(1e-120 * X, Y), "feature 0 of X is below 1e-100, its squares vanish"),
     "delta": (lambda: hs.prompt.huber(X, Y, "a"), "delta must be a number that is not negative, not 'a'"),
     "no delta": (lambda: hs.prompt.huber(X, Y, 0), "must be positive"),
     "lengths": (lambda: hs.prompt.ols(X, Y[:-1]), "12 samples in X and 11 in y"),

@@ -29,7 +29,7 @@ from headsmith.reference.solvers import Floats, Objective
 from headsmith.refusal import Refusal
 
 CAUTION = 0.3  # curvature that logistic and Huber losses are trusted to have, as a share of that of their bound
-LARGEST = 1e100
+LARGEST, SMALLEST = 1e100, 1e-100
 FLOOR = 1e-7  # smallest share of the largest curvature that the momentum is tuned to
 
 
@@ -275,6 +275,9 @@ def _numbers(values: Any, name: str, axes: int) -> Floats:
         raise Refusal(f"{name} holds {array[tuple(bad[0])]} at {where}: every value must be a finite number")
     if np.abs(array).max() > LARGEST:
         raise Refusal(f"{name} holds numbers beyond {LARGEST:g}, whose squares overflow: measure it in larger units")
+    faint = np.flatnonzero((array != 0).any(0) & (np.abs(array).max(0) < SMALLEST)) if axes == 2 else []
+    if len(faint):
+        raise Refusal(f"feature {faint[0]} of {name} is below {SMALLEST:g}, its squares vanish: take smaller units")
     return array
 
 
