@@ -275,8 +275,8 @@ def _numbers(values: Any, name: str, axes: int) -> Floats:
         raise Refusal(f"{name} holds {array[tuple(bad[0])]} at {where}: every value must be a finite number")
     if np.abs(array).max() > LARGEST:
         raise Refusal(f"{name} holds numbers beyond {LARGEST:g}, whose squares overflow: measure it in larger units")
-    faint = np.flatnonzero((array != 0).any(0) & (np.abs(array).max(0) < SMALLEST)) if axes == 2 else []
-    if len(faint):
+    faint = np.flatnonzero((array != 0).any(0) & (np.abs(array).max(0) < SMALLEST))
+    if axes == 2 and len(faint):
         raise Refusal(f"feature {faint[0]} of {name} is below {SMALLEST:g}, its squares vanish: take smaller units")
     return array
 
