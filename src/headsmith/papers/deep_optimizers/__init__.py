@@ -13,5 +13,5 @@ EXPERIMENTS = {
 }
 """Item -> its module, its first claim, how many claims it has."""
 
-ERRATA = ("errata_construction", "errata_bounds", "errata_ranges", "errata_experiments")
+ERRATA = ("errata_construction", "errata_layers", "errata_bounds", "errata_ranges", "errata_experiments")
 """Modules that register errata."""
