@@ -42,7 +42,8 @@ def deviates(net: Compiled, manifest, tensors) -> bool:
     tokens = net.encode(*inputs)
     try:
         with torch.no_grad():
-            out = net.decode(net.target.run(from_config(manifest["network"], own), tokens, net.certificate.domain))
+            network, domain = from_config(manifest["network"], own), net.certificate.domain
+            out = net.decode(net.plan.design.run(net.target, network, tokens, domain))
     except Exception:
         return True
     true = net(*inputs)

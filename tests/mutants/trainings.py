@@ -30,14 +30,14 @@ def run(name: str, old: str, new: str) -> Mutant:
 
 
 MUTANTS = [
-    term("a row rounds", "_product(read[-1], p, rows.mT, fan + 2, law)", "_product(read[-1], p, rows.mT, 0, law)"),
-    term("a row rounds, halved", "p, rows.mT, fan + 2, law)", "p, rows.mT, (fan + 2) / 2, law)"),
-    term("a row is long", "p, rows.mT, fan + 2, law)", "p, rows.mT, 3, law)"),
-    term("the attention divides", "p, rows.mT, fan + 2, law)", "p, rows.mT, fan, law)"),
+    term("a row rounds", "_product(read[-1], p, rows.mT, adds, law)", "_product(read[-1], p, rows.mT, 0, law)"),
+    term("a row rounds, halved", "p, rows.mT, adds, law)", "p, rows.mT, adds / 2, law)"),
+    term("a row is long", "p, rows.mT, adds, law)", "p, rows.mT, 3, law)"),
+    term("the attention divides", "row: int = 2", "row: int = 0"),
     term("what was off before a row", "_product(read[-1], p,", "_product(0 * read[-1], p,"),
-    term("a sum over units rounds", "above, rows, rows.shape[-2] + 3, law)", "above, rows, 0, law)"),
-    term("units are many", "above, rows, rows.shape[-2] + 3, law)", "above, rows, 4, law)"),
-    term("heads of the way back", "above, rows, rows.shape[-2] + 3, law)", "above, rows, rows.shape[-2], law)"),
+    term("a sum over units rounds", "above, rows, rows.shape[-2] + law.counts.column, law)", "above, rows, 0, law)"),
+    term("units are many", "above, rows, rows.shape[-2] + law", "above, rows, 1 + law"),
+    term("heads of the way back", "column: int = 3", "column: int = 0"),
     term("what was off above", "_product(error, above,", "_product(0 * error, above,"),
     term(
         "a product is off by what its values are", "found = (error + gamma(count,", "found = (0 * error + gamma(count,"
@@ -65,7 +65,7 @@ MUTANTS = [
     term("the update rounds", "(carried + gamma(adds, u) * size)", "carried"),
     term("the update rounds, halved", "gamma(adds, u) * size", "gamma(adds, u) / 2 * size"),
     term("samples are many", "adds = law.samples + (", "adds = 1 + ("),
-    term("the rate rounds thrice", "else 9 + (law.decay > 0)", "else 6 + (law.decay > 0)"),
+    term("the rate rounds thrice", "gradient: int = 9", "gradient: int = 6"),
     term("decay rounds", "return error + gamma(8, u) * law.decay * rows.abs()", "return error"),
     term("decay rounds, halved", "gamma(8, u) * law.decay", "gamma(4, u) * law.decay"),
     term("w' is rounded", "flushed = law.fmt.unit * after.abs()", "flushed = 0 * after.abs()"),

@@ -117,7 +117,7 @@ class Compiled(nn.Module):
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         """The network's answer, for inputs inside the domain."""
         tokens = self.encode(*self.accept(inputs, named))
-        return self.decode(self.target.run(self.network, tokens, self._certificate.domain))
+        return self.decode(self.plan.design.run(self.target, self.network, tokens, self._certificate.domain))
 
     def certify(self, *inputs: Any, **named: Any) -> Any:
         """|net(x) - f(x)| for these very inputs and outputs, in balls and rounded up: no model of rounding."""

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from headsmith.network import Network
 from headsmith.proof.certificate import Bound
+from headsmith.proof.domain import Domain
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 
@@ -78,6 +79,10 @@ class Design(ABC):
     def encode(cls, target: Any, *inputs: Tensor) -> Tensor:
         """Inputs -> tokens (batch..., tokens, features): the target says how, unless the construction has its own."""
         return target.encode(*inputs)
+
+    def run(self, target: Any, network: Network, tokens: Tensor, domain: Domain) -> Tensor:
+        """The tokens from which the output is read: one pass, unless somebody says how often it loops."""
+        return target.run(network, tokens, domain)
 
     @classmethod
     def decode(cls, target: Any, tokens: Tensor) -> Tensor:

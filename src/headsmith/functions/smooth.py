@@ -98,3 +98,13 @@ SMOOTH = {
     )
 }
 """name -> activation; steep and bend are rounded up"""
+
+_FALLING = (0.0, 0.0)
+FORMULAS = {
+    "tanh": (("tanh(x)", (0.0, -1.0), (0.0, 1.0)), ("1 - tanh(x)^2", _FALLING, _FALLING)),
+    "sigmoid": (("sigmoid(x)", _FALLING, (0.0, 1.0)), ("sigmoid(x)*sigmoid(-x)", _FALLING, _FALLING)),
+    "silu": (("silu(x)", _FALLING, (1.0, 0.0)), ("sigmoid(x)*(1 + x*sigmoid(-x))", _FALLING, (0.0, 1.0))),
+    "softplus": (("softplus(x)", _FALLING, (1.0, 0.0)), ("sigmoid(x)", _FALLING, (0.0, 1.0))),
+    "gelu": (("gelu(x)", _FALLING, (1.0, 0.0)), (_GELU_SLOPE, _FALLING, (0.0, 1.0))),
+}
+"""name -> of r and of r' a formula, and the (slope, level) of its asymptotes at -infinity and infinity"""

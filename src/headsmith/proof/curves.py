@@ -1,6 +1,7 @@
 """What an activation and its slope add to the error of a step: gates, whose slopes are 0 or 1, and numbers.
 
-E bounds |computed - exact| of the letter beside it, `own` is what rounding adds.
+E bounds |computed - exact| of the letter beside it, `own` is what rounding adds. `size` is |V| |p|, the terms of z:
+units that read one z, as here, do not depend on it (those of `proof.summed` do).
 
     gates    p = r(z)         E_p = E_z where open, floor E_z where shut, + own
              delta = r' q     E   = r' E_q + own, where rounding can tell on which side of the kink z is
@@ -37,7 +38,7 @@ class Kinks:
     kinked: Kinked
     worst: bool = False
 
-    def bent(self, z: Tensor, slope: Tensor, error: Tensor, fmt: Format) -> Tensor:
+    def bent(self, z: Tensor, slope: Tensor, error: Tensor, size: Tensor, fmt: Format) -> Tensor:
         """E of r(z): nothing where relu is shut; z - 1 and a sum beyond 1; a product and a coefficient of a leak."""
         u, floor = fmt.unit, self.kinked.floor
         if self.kinked.name == "hard tanh":
@@ -51,7 +52,9 @@ class Kinks:
         room = self.kinked.room(z)
         return ~(((room >= self.kinked.gap) & (room > error)) | (room + error <= 0))
 
-    def handed(self, q: Tensor, e_q: Tensor, z: Tensor, slope: Tensor, e_z: Tensor, fmt: Format) -> Tensor:
+    def handed(
+        self, q: Tensor, e_q: Tensor, z: Tensor, slope: Tensor, e_z: Tensor, size: Tensor, fmt: Format
+    ) -> Tensor:
         """E of slope q: the slope times E_q, and q - (1 - floor) q where a leak is what remains."""
         floor, u = self.kinked.floor, fmt.unit
         shut = floor * e_q + (gamma(3, u) * (q.abs() + e_q) + fmt.tiny * (q != 0) if floor else 0.0)
@@ -100,7 +103,7 @@ class Smoothness:
     value: Slip
     slope: Slip
 
-    def bent(self, z: Tensor, slope: Tensor, error: Tensor, fmt: Format) -> Tensor:
+    def bent(self, z: Tensor, slope: Tensor, error: Tensor, size: Tensor, fmt: Format) -> Tensor:
         """E of r(z)."""
         steep = slope.abs() + self._own(z, slope, fmt) + self.smooth.bend * error / 2
         return steep * error + self.value.of(z) + fmt.unit * self.highest(z.abs()) + fmt.tiny
@@ -109,7 +112,9 @@ class Smoothness:
         """A smooth function has no kinks."""
         return torch.zeros_like(z, dtype=torch.bool)
 
-    def handed(self, q: Tensor, e_q: Tensor, z: Tensor, slope: Tensor, e_z: Tensor, fmt: Format) -> Tensor:
+    def handed(
+        self, q: Tensor, e_q: Tensor, z: Tensor, slope: Tensor, e_z: Tensor, size: Tensor, fmt: Format
+    ) -> Tensor:
         """E of slope q: a product, and a sum with one that is 0."""
         off = self._own(z, slope, fmt) + self.smooth.bend * e_z
         return (slope.abs() + off) * e_q + off * q.abs() + gamma(2, fmt.unit) * (slope * q).abs() + fmt.tiny
@@ -131,7 +136,9 @@ class Smoothness:
         """Smoothness have no sides."""
         return self
 
-    def exact(self) -> Smoothness:
-        """In exact arithmetic."""
+    def exact(self) -> Smoothness | None:
+        """In exact arithmetic, if anything is off there."""
+        if not self.value.approximation + self.slope.approximation:
+            return None
         value, slope = Slip(self.value.approximation), Slip(self.slope.approximation)
         return Smoothness(self.smooth, value, slope)

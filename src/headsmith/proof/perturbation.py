@@ -19,6 +19,8 @@ n + 9: the rate three times (cast, n over how many count, their product), rate d
 product with p, the sum with its products, and two heads; weight decay is one head more, and has eight roundings of its
 own. Where an optimizer follows (`proof.moments`) the rate comes later: n + 7, and decay is a coefficient, a product and
 a sum. Slopes are right where z and its rounding are on one side of the kink, and outside the gap; others are counted.
+Where every token holds w (`apart`), tokens may disagree on it by what rounding did before: |V' - V| |p| more in z, and
+|V' - V| |delta| more in q. Their sums round in other ways (`Counts`).
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -34,13 +36,32 @@ from torch import Tensor
 from headsmith.proof.curves import Kinks, Smoothness
 from headsmith.proof.moments import Kept, RootTable, largest_kept, largest_move, lost_behind, spent
 from headsmith.proof.rounding import INFLATE, Format, gamma
+from headsmith.proof.summed import Summed
 from headsmith.reference.optimizers import Optimizer
 
+Level = tuple[Tensor, Tensor]
+EXACT = Format("exact", 0.0, 0.0)
 LOCK = 2.0**40  # beats every q and every residual in a gate, and LOCK c is finite in float32
 LEAST = 2.0**-1022  # the smallest normal number of the bounds themselves
 CLIPPED = 4  # roundings of w + g, of the end of the box, of their distance and of two sums, each of w, g or the end
 GRADIENT_DESCENT, NO_TABLE = Optimizer(), RootTable()
 SQUASHED = 8  # units of roundoff that a sigmoid of two keys may be off by: exp within 4, a sum, a division, a product
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often a term is rounded, beside once for each term of its sum: in a row, in a column, in a gradient.
+
+    onto: a move is two sums, which are added onto w one after the other.
+    """
+
+    row: int = 2
+    column: int = 3
+    gradient: int = 9
+    onto: bool = False
+
+
+COMPACT = Counts()
 
 
 @dataclass(frozen=True)
@@ -54,7 +75,7 @@ class Law:
     fmt: Format
     samples: int
     tokens: int
-    curve: Kinks | Smoothness
+    curve: Kinks | Smoothness | Summed
     bent: tuple[int, ...]
     bend: float
     squashed: bool
@@ -63,6 +84,12 @@ class Law:
     worst: bool = False
     optimizer: Optimizer = GRADIENT_DESCENT
     table: RootTable = NO_TABLE
+    counts: Counts = COMPACT
+    straight: Summed | None = None  # what layers without activation have in its place, if not z itself
+
+    def at(self, j: int) -> Kinks | Smoothness | Summed | None:
+        """What layer j has."""
+        return self.curve if j in self.bent else self.straight
 
 
 @dataclass(frozen=True)
@@ -81,6 +108,7 @@ class Pass:
     moves: Sequence[Tensor]
     after: Sequence[Tensor]
     kept: Sequence[Kept] = ()  # of an optimizer
+    apart: Sequence[Tensor] = ()  # where many tokens hold w: how far any of them is from V_j
 
 
 @dataclass(frozen=True)
@@ -100,16 +128,16 @@ class Perturbation:
 def perturbation(step: Pass, law: Law) -> Perturbation:
     """The bound of each step of a batch; its approximation is what remains of it in exact arithmetic."""
     found, curve = _perturbation(step, law), law.curve.exact()
-    if curve is None or not curve.value.approximation + curve.slope.approximation:
+    if curve is None:
         return found
-    fmt, table = Format("exact", 0.0, 0.0), RootTable(law.table.approximation)
-    remains = _perturbation(step, replace(law, fmt=fmt, table=table, curve=curve))
+    table = RootTable(law.table.approximation)
+    remains = _perturbation(replace(step, apart=()), replace(law, fmt=EXACT, table=table, curve=curve))
     return replace(found, approximation=remains.bound)
 
 
 def _perturbation(step: Pass, law: Law) -> Perturbation:
-    read, e_f, e_z = _forward(step, law)
-    deltas, kinks, largest = _backward(step, law, e_f, e_z)
+    read, e_f, levels = _forward(step, law)
+    deltas, kinks, largest = _backward(step, law, e_f, levels)
     total: dict[str, Any] = dict.fromkeys(("w", "table", *law.optimizer.moments), torch.zeros(()))
     for j, (move, after) in enumerate(zip(step.moves, step.after, strict=True)):
         error, found = _gradient(step, law, j, read[j], deltas[j]), {}
@@ -137,9 +165,12 @@ def _gradient(step: Pass, law: Law, j: int, e_p: Tensor, e_delta: Tensor) -> Ten
     e_delta = e_delta + law.tokens * law.fmt.tiny * per  # rate delta / T
     carried = e_delta.mT @ (p.abs() + e_p) + delta.abs().mT @ (e_p + law.samples / law.tokens * law.fmt.tiny)  # (T/n) p
     size = delta.abs().mT @ p.abs()
-    adds = law.samples + (7 if law.optimizer.moments else 9 + (law.decay > 0))
+    adds = law.samples + (7 if law.optimizer.moments else law.counts.gradient + (law.decay > 0))
     flushed = (2 * adds * per + (law.decay > 0) / law.tokens) * law.fmt.tiny
-    error = (carried + gamma(adds, u) * size) / step.present.sum(-1)[..., None, None] + flushed
+    count = step.present.sum(-1)[..., None, None]
+    error = (carried + gamma(adds, u) * size) / count + flushed
+    if law.counts.onto:
+        error = error + u * (rows.abs() * per + size / count)
     if not law.optimizer.moments:
         return error + gamma(8, u) * law.decay * rows.abs()
     return error + (gamma(2, u) * law.decay * rows.abs() + u * step.kept[j].g.abs()) * (law.decay > 0)
@@ -155,16 +186,17 @@ def _written(before: Tensor, move: Tensor, after: Tensor, law: Law) -> Tensor:
     return torch.where(near | law.worst, cut, found) + flushed
 
 
-def _forward(step: Pass, law: Law) -> tuple[list[Tensor], Tensor, list[Tensor]]:
-    """E of what each layer reads, E_f, and E_z of each layer."""
-    read, found = [torch.zeros_like(step.reads[0])], []
+def _forward(step: Pass, law: Law) -> tuple[list[Tensor], Tensor, list[Level]]:
+    """E of what each layer reads, E_f, and E_z and |V| |p| of each layer."""
+    read, found = [torch.zeros_like(step.reads[0])], list[Level]()
     for j, (rows, p, z) in enumerate(zip(step.rows, step.reads, step.z, strict=True), 1):
-        fan = p.shape[-1]
-        e_z = _product(read[-1], p, rows.mT, fan + 2, law)
-        e_p = law.curve.bent(z, step.slopes[j - 1], e_z, law.fmt) if j in law.bent else e_z
+        adds, curve, size = p.shape[-1] + law.counts.row, law.at(j), p.abs() @ rows.abs().mT
+        e_z = _product(read[-1], p, rows.mT, adds, law)
+        e_z = e_z + (p.abs() @ step.apart[j - 1].mT if step.apart else 0.0)
+        e_p = e_z if curve is None else curve.bent(z, step.slopes[j - 1], e_z, size, law.fmt)
         spare = step.reads[j].shape[-1] - e_p.shape[-1] if j < len(step.rows) else 0
         read.append(torch.nn.functional.pad(e_p, (0, spare)))  # the constant of a bias is exact
-        found.append(e_z)
+        found.append((e_z, size))
     return read[:-1], read[-1], found
 
 
@@ -179,7 +211,7 @@ def _product(error: Tensor, values: Tensor, rows: Tensor, count: int, law: Law) 
     return found + tiny * (((values.abs() + error) / law.tokens + law.tokens + 4) * there) @ (rows != 0).to(found)
 
 
-def _backward(step: Pass, law: Law, e_f: Tensor, e_z: Sequence[Tensor]) -> tuple[list[Tensor], Tensor, Tensor]:
+def _backward(step: Pass, law: Law, e_f: Tensor, levels: Sequence[Level]) -> tuple[list[Tensor], Tensor, Tensor]:
     """(E of each delta, how many slopes are at a kink, the largest number that a gate or a mask has to beat)."""
     last, here = len(step.rows), step.present.unsqueeze(-1)
     q, error = (part * here for part in _slope_of_loss(step, law, e_f))
@@ -188,15 +220,17 @@ def _backward(step: Pass, law: Law, e_f: Tensor, e_z: Sequence[Tensor]) -> tuple
     found = []
     for j in range(last, 0, -1):
         if j < last:
-            above = step.deltas[j]
-            rows = step.rows[j][..., : step.z[j - 1].shape[-1]]
-            error = _product(error, above, rows, rows.shape[-2] + 3, law)
+            above, width = step.deltas[j], step.z[j - 1].shape[-1]
+            rows = step.rows[j][..., :width]
+            error = _product(error, above, rows, rows.shape[-2] + law.counts.column, law)
+            error = error + (above.abs() @ step.apart[j][..., :width] if step.apart else 0.0)
             q = above @ rows
             error, largest = error * here, torch.maximum(largest, (q.abs() + error).amax((-1, -2)))
-        if j in law.bent:
-            z, e = step.z[j - 1], e_z[j - 1]
-            kinks = kinks + (law.curve.doubtful(z, e) & (q.abs() + error > 0)).sum((-1, -2))
-            error = law.curve.handed(q, error, z, step.slopes[j - 1], e, law.fmt)
+        curve = law.at(j)
+        if curve is not None:
+            z, (e_z, size) = step.z[j - 1], levels[j - 1]
+            kinks = kinks + (curve.doubtful(z, e_z) & (q.abs() + error > 0)).sum((-1, -2))
+            error = curve.handed(q, error, z, step.slopes[j - 1], e_z, size, law.fmt)
         found.append(error)
     return found[::-1], kinks, largest
 
@@ -228,23 +262,24 @@ def worst_step(
 
     Every E grows with the sizes of the numbers it is made of, and a mean over samples that are alike is any of them.
     """
+    curve = cast(Kinks | Smoothness, law.curve)  # no worst step is known of sums of ReLUs
     one, grow = torch.ones(1, 1, dtype=torch.float64), 1 + 200 * law.fmt.unit
     rows = [w * one.expand(*size) for size in sizes]
     p, reads, levels = x * one.expand(1, sizes[0][1] - biases), [], []
     for j, V in enumerate(rows, 1):
         reads.append(torch.cat([p, one], -1) if biases else p)
         levels.append(grow * reads[-1] @ V.mT)
-        p = law.curve.highest(levels[-1]) if j in law.bent else levels[-1]
-    last = law.curve.steep if len(rows) in law.bent else 1.0
+        p = curve.highest(levels[-1]) if j in law.bent else levels[-1]
+    last = curve.steep if len(rows) in law.bent else 1.0
     deltas = [last * (p + y).clamp(max=1.0 if law.squashed else law.bend)]
     for V, z in zip(rows[:0:-1], levels[-2::-1], strict=True):
-        deltas.append(grow * law.curve.steep * deltas[-1] @ V[:, : z.shape[-1]])
+        deltas.append(grow * curve.steep * deltas[-1] @ V[:, : z.shape[-1]])
     deltas = deltas[::-1]
     slopes = [grow * (d.mT @ p + law.decay * V) for d, p, V in zip(deltas, reads, rows, strict=True)]
     kept = [largest_kept(g, law.optimizer, v, law.fmt) for g in slopes]
     moves = [rate * largest_move(g, law.optimizer, law.table, law.fmt) for g in slopes]
     after = [V + move for V, move in zip(rows, moves, strict=True)]
     told, answers = torch.tensor(rate).double(), -y * torch.ones_like(p)
-    slopes = [law.curve.steep * torch.ones_like(z) for z in levels]
+    slopes = [curve.steep * torch.ones_like(z) for z in levels]
     step = Pass(rows, reads, levels, slopes, p, answers, deltas, one[0], told, moves, after, kept)
-    return perturbation(step, replace(law, worst=True, curve=law.curve.worsened()))
+    return perturbation(step, replace(law, worst=True, curve=curve.worsened()))

@@ -5,10 +5,12 @@ import headsmith as hs
 ROOM = {"x": 1.0, "y": 1.0, "w": 4.0}
 
 
-def training(eps=1e-9, widths=(2, 2, 1), dtype="float64", **options):
+def training(eps=1e-9, widths=(2, 2, 1), dtype="float64", method="auto", **options):
     asked = {"steps": 2, "rate": 0.25, "samples": 3, **options}
     room = ROOM | ({"v": 64.0} if asked.get("optimizer") == "adam" else {})
-    return hs.compile(hs.target.Training(widths=list(widths), **asked), domain=room, eps=eps, dtype=dtype)
+    return hs.compile(
+        hs.target.Training(widths=list(widths), **asked), domain=room, eps=eps, dtype=dtype, method=method
+    )
 
 
 EXAMPLES = {
@@ -22,5 +24,8 @@ EXAMPLES = {
     "tanh": lambda: training(activation="tanh", biases=True),
     "gelu, output too": lambda: training(1e-4, activation="gelu", output="activation"),
     "softplus, float32": lambda: training(0.25, dtype="float32", activation="softplus"),
+    "printed, relu, biases": lambda: training(1e-5, method="printed", biases=True),
+    "printed, tanh, a box": lambda: training(2.0, method="printed", activation="tanh", project=0.5),
+    "printed, identity": lambda: training(1e-3, dtype="float32", method="printed", activation="identity"),
     "one layer, linear": lambda: training(widths=(2, 2), activation="identity", steps=1),
 }

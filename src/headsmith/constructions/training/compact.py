@@ -37,6 +37,7 @@ from headsmith.constructions.training.form import Form, Plan, Snapshots
 from headsmith.constructions.training.kinked_units import KinkedUnits
 from headsmith.constructions.training.optimizing import kept, optimizing, prove_root
 from headsmith.constructions.training.smooth_units import SmoothUnits
+from headsmith.constructions.training.stream import Stream
 from headsmith.constructions.training.tape import Tape
 from headsmith.functions.kinks import Kinked
 from headsmith.functions.smooth import HIGHEST, SMOOTH, Smooth
@@ -113,8 +114,7 @@ class CompactTraining(Form):
             table=root,
         )
 
-    @property
-    def approximates(self) -> bool:
+    def approximates(self, target: Any) -> bool:
         """Only tables do."""
         return bool(self._tables)
 
@@ -348,7 +348,7 @@ def _attend(
 # MLPs: what a token does by itself
 
 
-def losses(tape: Tape, slopes: Sequence[tuple[float, float]], outputs: str) -> Iterator[Hidden]:
+def losses(tape: Stream, slopes: Sequence[tuple[float, float]], outputs: str) -> Iterator[Hidden]:
     """delta(N) = sum of out (relu(f - y - shift) - relu(y - f - shift)) over (shift, out), 0 for who is absent."""
     [one], [absent] = tape.rows("one"), tape.rows("absent")
     for f, y, delta in zip(tape.rows(outputs), tape.rows("y"), tape.rows(tape.handed(tape.depth)), strict=True):

@@ -56,10 +56,14 @@ class Form(Design):
     def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
         """What the tokens of some steps hold, in float64: steps `turns`, counted from 1, behind each other."""
 
-    @property
     @abstractmethod
-    def approximates(self) -> bool:
+    def approximates(self, target: Any) -> bool:
         """Whether something stands for something else in exact arithmetic too."""
+
+    @property
+    def instead(self) -> str:
+        """What to do where the approximation of a prompt is more than was promised, if a larger eps does not help."""
+        return ""
 
     def reach(self, target: Any) -> float:
         """The largest pre-activation for which the activation is proved."""
@@ -76,7 +80,7 @@ class Form(Design):
         if not least <= ENFORCED * request.eps:  # a plan that would refuse every prompt worth the name
             raise Short(f"rounding a weight of size {size:g} alone perturbs its gradient by {upper(least)}", 2 * least)
         approximation, rounding = self.worst(target, request)
-        if not self.approximates:
+        if not self.approximates(target):
             return Bound(0.0, min(rounding, ENFORCED * request.eps))
         half = ENFORCED * request.eps / 2
         return Bound(min(approximation, half), min(rounding, half))
@@ -129,6 +133,11 @@ class Form(Design):
                 _checked(domain, "v", moving[..., stream.slices["spread"]], f"in step {t + 1}")
             yield known, moving, tokens
         _checked(domain, "w", tokens[..., stream.holders, stream.slices["w"]], f"after step {target.steps}")
+
+    def run(self, target: Any, network: Network, tokens: Tensor, domain: Domain) -> Tensor:
+        """All steps, and the read-out."""
+        *_, (_, _, last) = self.passes(target, network, tokens, domain)
+        return self.read_out(target, network, last)
 
     def read_out(self, target: Any, network: Network, tokens: Tensor) -> Tensor:
         """The forward half of one more step: f(query) with the last w."""

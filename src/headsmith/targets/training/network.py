@@ -244,14 +244,15 @@ class _Run:
         """A step whose bound is more than was promised, or whose numbers no gate can shut out."""
         found, most = [float(part.amax()) for part in parts], (self.most.approximation, self.most.rounding)
         shares = len([part for part in most if part]) or 1
-        for worst, promised in zip(found, most, strict=True):
+        for worst, promised, instead in zip(found, most, (self.form.instead, ""), strict=True):
             if not worst <= promised:
                 dtype = self.law.fmt.name
                 other = ", or with dtype='float64'" if dtype == "float32" else ""
                 what = "be off" if self.law.optimizer.moments else "perturb its gradient"
                 raise Refusal(
                     f"step {t + 1} of this prompt may {what} by {upper(worst)} in {dtype}, more than the "
-                    f"{upper(promised)} that is promised: compile with eps={upper(1.5 * shares * worst)}{other}"
+                    f"{upper(promised)} that is promised: "
+                    + (instead or f"compile with eps={upper(1.5 * shares * worst)}{other}")
                 )
         if not largest <= LOCK:
             raise Refusal(f"step {t + 1} of this prompt holds numbers beyond {exactly(LOCK)}, which no gate shuts out")

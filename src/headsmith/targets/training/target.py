@@ -32,7 +32,9 @@ from headsmith.compiler.target import Input, Target, uniform
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.training.compact import CompactTraining
 from headsmith.constructions.training.form import ENFORCED, Plan
+from headsmith.constructions.training.printed_training import PrintedTraining
 from headsmith.constructions.training.stream import Matrices
+from headsmith.constructions.training.sums import ramped
 from headsmith.functions.kinks import Kinked
 from headsmith.functions.smooth import SMOOTH
 from headsmith.proof.domain import Domain, Finite, read_interval
@@ -90,6 +92,7 @@ class Training(Target):
     """
 
     kind = "training"
+    methods = ("auto", "printed")
     widths: Sequence[int]
     activation: str = "relu"
     loss: str = "squared"
@@ -201,7 +204,8 @@ class Training(Target):
         """What is said of kinks."""
         if self.activation in SMOOTH or not self.matrices.bent:
             return ""
-        gap = exactly(Kinked.of(self.activation, request.dtype).gap)
+        kinked = (Kinked.of if request.method == "auto" else ramped)(self.activation, request.dtype)
+        gap = exactly(kinked.gap)
         kink = f"a pre-activation is within {gap} of a kink of {self.activation}"
         return f", or a subgradient where {kink} or rounding cannot tell it from one"
 
@@ -268,12 +272,26 @@ class Training(Target):
     # how it is built and run
 
     def designs(self, request: Request) -> Iterator[Design]:
+        if request.method != "auto":
+            self._refuse_unprinted(request.method)
+            yield PrintedTraining.of(self, request)
+            return
         root = None
         if self.optimizer == "adam":
             size = request.domain["v"][1]
             near = near_enough(ENFORCED * request.eps / 2, self.matrices.parameters, size)
             root = root_table(self.optimized, size, near, request.dtype)
         yield CompactTraining.of(self, root, self._tables(request))
+
+    def _refuse_unprinted(self, method: str) -> None:
+        """The paper has plain gradient descent on losses whose slope is a sum of ReLUs."""
+        asked = {"optimizer=": self.optimizer != "gd", "decay=": self.decay > 0, "loss='logistic'": self.squashed}
+        for word, used in asked.items():
+            if used:
+                raise Refusal(
+                    f"method={method!r} is plain gradient descent on the squared or the Huber loss: leave out {word}, "
+                    "or take method='auto', which has it"
+                )
 
     def _tables(self, request: Request) -> tuple[Head, ...]:
         """What the activation needs; of eps each of D weights has its share."""

@@ -1,0 +1,295 @@
+"""One step of gradient descent in the paper's own 2N + 4 layers (Transformers are Deep Optimizers, Thm 1 and 5,
+repaired).
+
+    forward j   p(j) = sum_m c_m relu(a_m v_jk . p(j-1) + b_m)      ReLU attention, a head for each unit and term   N
+    slopes      r'(j) the same, all layers at once                  ReLU attention                                  1
+    loss        q = loss'(p(N), y), 0 for who is absent             MLP                                             1
+    backward j  delta(j) = r'(j) (V_{j+1}' delta(j+1)),  r'(N) q    a token attends to itself, linearly             N
+    descend     w <- w - pace (1/n) sum_i delta_i p_i'              ReLU attention                                  1
+    clean       w <- box(w), scratch <- 0                           MLP                                             1
+
+Every token holds all weights (`sheet`), so that every key gives a head the same score, and the sum over keys undoes the
+1/T of the attention. What the paper leaves out or has otherwise: attention in its vector form (E7), sums that hold on
+all of R (E3, E4), a box in place of balls (E8), scratch that is wiped (E9), a start that is not 0 and a read-out. The
+paper's element-wise multiplication, <q_i, k_i> v_i without relu, is two ReLU heads that see their own token alone.
+
+What is proved. Each step is gradient descent on a gradient that is off by e. The sums are off by what is proved of
+them, and that is handed on from layer to layer as the tokens of the step have it (`proof.perturbation`); rounding may
+leave tokens with weights that differ by a few units of roundoff, and that is seen and charged too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from headsmith.constructions.design import Altered, Short
+from headsmith.constructions.training.compact import losses
+from headsmith.constructions.training.form import ENFORCED, Form, Plan, Snapshots
+from headsmith.constructions.training.sheet import Sheet
+from headsmith.constructions.training.sums import IDENTITY, STRAIGHT, Sums, curve_of, kinked_sums, smooth_sums
+from headsmith.functions.smooth import SMOOTH
+from headsmith.network import Attention, Layer, Network, Select, Sparse
+from headsmith.network.hidden import Hidden, Terms, heads, itself, mlp, scaled
+from headsmith.proof.curves import Slip, Smoothness
+from headsmith.proof.perturbation import Counts, Law, Pass
+from headsmith.proof.relu_sums import ReluSum
+from headsmith.proof.summed import Summed
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
+
+SIGNS = (1.0, -1.0)
+GROWS = (64, 8)  # times the error of a sum that of a gradient may be; the second where the first takes too many ReLUs
+COUNTS = Counts(row=0, column=0, gradient=8, onto=True)
+"""A gradient: the rate thrice, as told; pace delta, 1/T, T/n twice, a product with p, and a sum with its products."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedTraining(Form):
+    """2N + 4 layers a step; the numbers are those of the sums of a smooth activation."""
+
+    name = "printed training"
+    steps: int
+    units: tuple[int, ...]
+    bent: tuple[int, ...]
+    sums: Sums  # of layers with the activation
+
+    def _sums(self, j: int) -> Sums:
+        return self.sums if j in self.bent else IDENTITY
+
+    @property
+    def keys(self) -> int:
+        return sum(self.units)
+
+    @property
+    def heads(self) -> int:
+        sums = [self._sums(j) for j in range(1, len(self.units) + 1)]
+        return sum(n * (len(s.value) + len(s.slope) + 4) for n, s in zip(self.units, sums, strict=True))
+
+    @property
+    def layers(self) -> int:
+        return (2 * len(self.units) + 2) * self.steps + len(self.units)
+
+    def method(self, target: Any) -> str:
+        blocks = 2 * len(self.units) + 4
+        terms = f", {len(self.sums.value)} and {len(self.sums.slope)} ReLUs a unit" if self.approximates(target) else ""
+        return f"printed, {blocks} layers a step and {len(self.units)} to read out{terms}"
+
+    def approximates(self, target: Any) -> bool:
+        """Sums of smooth activations do."""
+        return _is_smooth(target)
+
+    @property
+    def instead(self) -> str:
+        """Sums are as fine as eps asks for: another eps would not help."""
+        return "take smaller weights or data, or method='auto', which does without sums of ReLUs"
+
+    @staticmethod
+    def stream(target: Any) -> Sheet:
+        """All weights in every token."""
+        matrices = target.matrices
+        return Sheet(matrices.widths, matrices.biases, matrices.bent, target.samples)
+
+    def network(self, target: Any, dtype: str) -> Network:
+        """The layers of one step, which all steps share, with a name for each variable."""
+        sheet, layers = self.stream(target), dict(self._layers(target, getattr(torch, dtype)))
+        names = {name: place for j in sheet.layers for name, place in variables(sheet, j)}
+        features = [*sheet.features()]
+        return Network(layers, tokens=sheet.names(), features=features, variables=names, loops=target.steps)
+
+    def _layers(self, target: Any, dtype: torch.dtype) -> Iterator[tuple[str, Layer]]:
+        sheet = self.stream(target)
+        for j in sheet.layers:
+            yield f"forward{j}", summing(sheet, [(j, self._sums(j).value)], "p", dtype)
+        yield "slopes", summing(sheet, [(j, self._sums(j).slope) for j in sheet.layers], "slope", dtype)
+        yield "loss", mlp(losses(sheet, target.slopes, sheet.activation(sheet.depth)), sheet.width, dtype)
+        for j in reversed(sheet.layers):
+            yield f"backward{j}", backward(sheet, j, dtype)
+        yield "descend", update(sheet, dtype)
+        yield "clean", mlp(cleaning(sheet, target.project), sheet.width, dtype)
+
+    def law(self, target: Any, request: Request) -> Law:
+        """Each ReLU works out z by itself: a dot product, 1/T, and the sum over tokens."""
+        sheet, dtype = self.stream(target), request.dtype
+        adds = sheet.fan + sheet.tokens + 2
+        curve = Summed(
+            curve_of(target.activation, self.sums, dtype), self.sums.value, self.sums.slope, adds, together=False
+        )
+        straight = Summed(Smoothness(STRAIGHT, Slip(), Slip()), IDENTITY.value, IDENTITY.slope, adds, together=False)
+        return Law(
+            request.format,
+            sheet.samples,
+            sheet.tokens,
+            curve,
+            sheet.bent,
+            target.bend,
+            False,
+            target.project,
+            counts=COUNTS,
+            straight=straight,
+        )
+
+    def watched(self, network: Network) -> tuple[str, str, str]:
+        """The gradient is known when all are handed back."""
+        return "backward1", "descend", "clean"
+
+    def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
+        """Of z nothing is stored: it is worked out again."""
+        sheet = self.stream(target)
+        full, moving, after = (part.double() for part in seen)
+        samples, rows = full[..., : sheet.samples, :], sheet.weights(full)
+        reads = [samples[..., sheet.reads(j)] for j in sheet.layers]
+
+        def families(name: str) -> list[Tensor]:
+            return [samples[..., sheet.slices[f"{name} {j}"]] for j in sheet.layers]
+
+        return Pass(
+            rows=rows,
+            reads=reads,
+            z=[p @ V.mT for p, V in zip(reads, rows, strict=True)],
+            slopes=families("slope"),
+            f=families("p")[-1],
+            y=samples[..., sheet.slices["y"]],
+            deltas=families("delta"),
+            rate=told[0].double(),
+            present=told[1].double(),
+            moves=[pushed - V for pushed, V in zip(sheet.weights(moving), rows, strict=True)],
+            after=sheet.weights(after),
+            apart=sheet.apart(full),
+        )
+
+    @classmethod
+    def of(cls, target: Any, request: Request) -> PrintedTraining:
+        """Sums of as many terms as eps asks for."""
+        return cls._with(target, sums_of(target, request))
+
+    @classmethod
+    def _with(cls, target: Any, sums: Sums) -> PrintedTraining:
+        return cls(target.steps, target.matrices.widths[1:], target.matrices.bent, sums)
+
+    @classmethod
+    def stored(cls, target: Any, network: Network, request: Request, record: dict[str, Any]) -> PrintedTraining:
+        if not _is_smooth(target):
+            return cls.of(target, request)
+        matrices = target.matrices
+        straight = sum(matrices.widths[j] for j in matrices.layers if j not in matrices.bent)
+        value = _read(network, "forward1", matrices.widths[1], 0)
+        return cls._with(target, Sums(value, _read(network, "slopes", matrices.units - straight, straight)))
+
+
+def _is_smooth(target: Any) -> bool:
+    return target.activation in SMOOTH and bool(target.matrices.bent)
+
+
+def sums_of(target: Any, request: Request) -> Sums:
+    """What an activation takes; of eps each of D weights has its share."""
+    if not target.matrices.bent:
+        return IDENTITY
+    if not _is_smooth(target):
+        return kinked_sums(target.activation, request.dtype)
+    share = ENFORCED * request.eps / math.sqrt(target.matrices.parameters)
+    try:
+        return smooth_sums(target.activation, share / GROWS[0], request.dtype)
+    except Short:
+        return smooth_sums(target.activation, share / GROWS[1], request.dtype)
+
+
+def _read(network: Network, name: str, units: int, others: int) -> ReluSum:
+    """The sum of the first unit of a layer of heads of so many units, and a few others behind them."""
+    layer = dict(network.layers).get(name)
+    if not isinstance(layer, Attention) or not isinstance(layer.query, Sparse) or not isinstance(layer.value, Sparse):
+        raise Altered(f"the layer {name} holds no sums of ReLUs")
+    terms = slice((layer.heads - others) // units)
+    query, value = (part.coefficient.detach()[terms, :, 0].double().numpy() for part in (layer.query, layer.value))
+    return ReluSum(query[:, 0], query[:, -1], value[:, 0])
+
+
+# attention: sums over all tokens, which hold the same weights
+
+
+def summing(sheet: Sheet, sums: Sequence[tuple[int, ReluSum]], write: str, dtype: torch.dtype) -> Attention:
+    """write(j)[k] += sum_m c_m relu(a_m v_jk . p(j-1) + b_m): a token asks with (a p, b), every key is (v_jk, 1)."""
+    [one], units = sheet.rows("one"), [(j, k, found) for j, found in sums for k in range(sheet.widths[j])]
+    most = max(len(sheet.reads(j)) for j, _ in sums)
+    query: list[list[Terms]] = []
+    keys, values, writes = list[list[int]](), list[list[Terms]](), list[list[int]]()
+    for j, k, found in units:
+        reads, row = sheet.reads(j), sheet.row(j, k)
+        spare = most - len(row)
+        for a, b, c in found:
+            query.append([*scaled(reads, a), *[{one: 0.0}] * spare, {one: b}])
+            keys.append([*row, *[-1] * spare, one])
+            values.append([{one: c}])
+            writes.append([sheet.rows(f"{write} {j}")[k]])
+    return _attend(sheet, query, Select(keys, sheet.width), values, writes, dtype)
+
+
+def update(sheet: Sheet, dtype: torch.dtype) -> Attention:
+    """w -= pace (1/n) sum_i delta_i[k] p_i(j-1): every token asks with pace, samples have delta as key and answer p."""
+    [pace], share = sheet.rows("pace"), sheet.tokens / sheet.samples
+    each = [(j, k, sign) for j in sheet.layers for k in range(sheet.widths[j]) for sign in SIGNS]
+    keys = Select([[sheet.rows(f"delta {j}")[k]] for j, k, _ in each], sheet.width)
+    values = [scaled(sheet.reads(j), -sign * share) for j, _, sign in each]
+    return _attend(sheet, [[{pace: s}] for *_, s in each], keys, values, [sheet.row(j, k) for j, k, _ in each], dtype)
+
+
+def _attend(
+    sheet: Sheet,
+    query: Sequence[Sequence[Terms]],
+    key: Select,
+    value: Sequence[Sequence[Terms]],
+    writes: list[list[int]],
+    dtype: torch.dtype,
+) -> Attention:
+    """out_i = x_i + sum_heads (1/T) sum_s relu(query_i . key_s) value_s."""
+    return Attention(
+        heads(query, sheet.width, dtype),
+        key,
+        heads(value, sheet.width, dtype),
+        Select.writing(writes, sheet.width),
+        weights="relu",
+        residual=True,
+    )
+
+
+# what a token does by itself
+
+
+def backward(sheet: Sheet, j: int, dtype: torch.dtype) -> Attention:
+    """delta(j)[k] = r'(j)[k] <column k of V_{j+1}, delta(j+1)>, of layer N r'(N) q."""
+    [one], units = sheet.rows("one"), range(sheet.widths[j])
+    if j == sheet.depth:
+        asks, keys = [[row] for row in sheet.rows(f"q {j}")], [one]
+    else:
+        above = range(sheet.widths[j + 1])
+        asks, keys = [[sheet.row(j + 1, m)[k] for m in above] for k in units], sheet.rows(f"delta {j + 1}")
+    query = heads([scaled(ask, sign) for sign in SIGNS for ask in asks], sheet.width, dtype)
+    value = heads([[{row: sign}] for sign in SIGNS for row in sheet.rows(f"slope {j}")], sheet.width, dtype)
+    writes = [[row] for row in sheet.rows(f"delta {j}")] * 2
+    return itself(query, Select([keys] * len(writes), sheet.width), value, writes, sheet.width)
+
+
+def cleaning(sheet: Sheet, box: tuple[float, float] | None) -> Iterator[Hidden]:
+    """w is cut off at the ends of the box; all scratch <- 0."""
+    if box is not None:
+        for w in sheet.rows("w"):
+            yield Hidden({w: 1.0}, {w: -1.0}, bias=-box[1])
+            yield Hidden({w: -1.0}, {w: 1.0}, bias=box[0])
+    for row in sheet.scratch():
+        for sign in SIGNS:
+            yield Hidden({row: sign}, {row: -sign})
+
+
+def variables(sheet: Sheet, j: int) -> Iterator[tuple[str, tuple[str, int | slice, slice]]]:
+    """(name, (layer, tokens, features)) of what a step works out in layer j; weights are row by row."""
+    at, samples = f"layer {j} / ", slice(0, sheet.samples)
+    yield at + "activation", (f"forward{j}", sheet.data, sheet.slices[f"p {j}"])
+    yield at + "slope", ("slopes", sheet.data, sheet.slices[f"slope {j}"])
+    yield at + "delta", (f"backward{j}", samples, sheet.slices[f"delta {j}"])
+    yield at + "weights", ("clean", 0, sheet.layer(j))

@@ -1,0 +1,87 @@
+"""The stream of the paper's own transformer that trains: every token holds all weights (deep-optimizers, 2.1).
+
+    x | y | one = 1 | absent = 1 - t | pace | w | p, slope and delta of every unit | q N = loss'(p(N), y)
+
+pace = rate n / count, count being how many samples count: the paper writes the rate into the transformer, and here a
+prompt may tell one for each step. w, one, absent and pace are in all tokens, samples and query. All from p on is
+scratch: it is 0 at the start and at the end of every step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from headsmith.constructions.training.stream import Stream
+
+SCRATCH = ("p", "slope", "delta", "q", "z", "a")
+
+
+@dataclass(frozen=True)
+class Sheet(Stream):
+    """Places of a network of these widths.
+
+    >>> sheet = Sheet(widths=(2, 3, 1), biases=False, bent=(1,), samples=4)
+    >>> sheet.tokens, sheet.width, sheet.slices["w"], sheet.row(2, 0)
+    (5, 28, slice(6, 15, None), [12, 13, 14])
+    """
+
+    extra: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """Samples and the query."""
+        return self.samples + 1
+
+    @property
+    def holders(self) -> slice:
+        """All of them."""
+        return self.data
+
+    def families(self) -> dict[str, int]:
+        """Feature family -> how many features."""
+        sizes = {"x": self.widths[0], "y": self.widths[-1], "one": 1, "absent": 1, "pace": 1, "w": self.parameters}
+        sizes |= {f"{name} {j}": self.widths[j] for name in ("p", "slope", "delta") for j in self.layers}
+        return {**sizes, f"q {self.depth}": self.widths[-1], **dict(self.extra)}
+
+    def row(self, j: int, k: int, name: str = "w") -> list[int]:
+        """Where the row of unit k of layer j is."""
+        start = self.layer(j, name).start + k * self.sizes[j - 1][1]
+        return [*range(start, start + self.sizes[j - 1][1])]
+
+    def layer(self, j: int, name: str = "w") -> slice:
+        """Where the rows of layer j are."""
+        sizes = [rows * columns for rows, columns in self.sizes]
+        start = self.slices[name].start + sum(sizes[: j - 1])
+        return slice(start, start + sizes[j - 1])
+
+    def scratch(self) -> list[int]:
+        """Features that a step leaves as 0."""
+        return [row for name in self.slices if name.split()[0] in SCRATCH for row in self.rows(name)]
+
+    def weights(self, stream: Tensor, name: str = "w") -> list[Tensor]:
+        """The matrices that the first token holds."""
+        return self.split(stream[..., 0, self.slices[name]])
+
+    def apart(self, stream: Tensor) -> list[Tensor]:
+        """How far the matrices of any token are from these."""
+        w = stream[..., self.slices["w"]]
+        return self.split((w - w[..., :1, :]).abs().amax(-2))
+
+    def start(self, x: Tensor, y: Tensor, query: Tensor, w: Tensor) -> Tensor:
+        """The tokens before the first step, but for `absent` and `pace` (batch..., tokens, width)."""
+        stream = self.filled(x, y, query, w)
+        stream[..., self.slices["w"]] = w.unsqueeze(-2)
+        return stream
+
+    def instruct(
+        self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float] = (1.0, 1.0)
+    ) -> None:
+        """Writes what a step is told: the rate (batch...), and which samples count (batch..., n)."""
+        self.excuse(stream, present)
+        stream[..., self.slices["pace"].start] = (rate * (self.samples / present.sum(-1))).unsqueeze(-1)
+
+    def names(self) -> list[str]:
+        """sample 0, ..., query."""
+        return [*(f"sample {i}" for i in range(self.samples)), "query"]
