@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from headsmith.constructions.assemble import table_layer, table_rows
 from headsmith.constructions.design import Design, Short, many
 from headsmith.functions import parse
-from headsmith.network import Affine, Attention, Dense, Network, Select, TokenMix
+from headsmith.network import Affine, Dense, Network, Select, TokenMix
 from headsmith.proof.approximation import prove
 from headsmith.proof.certificate import Bound
 from headsmith.proof.rounding import gamma, prove_rounding
@@ -157,32 +158,18 @@ def anchored_network(
     one[count] = 1.0
     weight = np.zeros((count, second, 1))
     weight[range(count), count + 1 + np.repeat(np.arange(n), units), 0] = outer.reshape(-1)
+    asked, written = [[h, count] for h in range(count)], Select.writing([[count + 1 + h] for h in range(count)], width)
     layers = {
         "lift": Affine(Dense(torch.from_numpy(lift).to(dtype)), torch.from_numpy(shift).to(dtype), range(n)),
-        "identity": _layer(
-            identity, range(count), count, width, Select.writing([[count + 1 + h] for h in range(count)], width), dtype
-        ),
+        "identity": table_layer(Select(asked, width), table_rows(identity), 1, written, dtype),
         "sum": TokenMix(Dense(torch.ones(1, n, dtype=dtype))),
         "again": Affine(Select([*range(count + 1, 2 * count + 1), *[-1] * (second - count)], features=width), one),
-        "range": _layer(ramp, range(count), count, second, Dense(torch.from_numpy(weight).to(dtype)), dtype),
+        "range": table_layer(
+            Select(asked, second), table_rows(ramp), 1, Dense(torch.from_numpy(weight).to(dtype)), dtype
+        ),
         "part": Affine(Select([[count + 1 + i] for i in range(n)], second), None, [0] * n),
     }
     return Network(layers, tokens=[f"token.{i}" for i in range(n)], features=features)
-
-
-def _layer(head: Head, sources: range, one: int, width: int, output: Select | Dense, dtype: torch.dtype) -> Attention:
-    """One table for every source, from shared memory tokens in the last three features."""
-    memory = torch.zeros(head.keys, width, dtype=torch.float64)
-    memory[:, -3:] = torch.from_numpy(np.stack([head.slopes, head.offsets, head.values], -1))
-    return Attention(
-        Select([[source, one] for source in sources], width),
-        Select([[width - 3, width - 2]] * len(sources), width),
-        Select([[width - 1]] * len(sources), width),
-        output,
-        visible="none",
-        memory=memory.to(dtype),
-        residual=True,
-    )
 
 
 def anchors_for(error: float, reach: float, sharp: bool) -> int:

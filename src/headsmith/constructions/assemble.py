@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from headsmith.network import Affine, Attention, Network, Select, Sparse
+from headsmith.network import Affine, Attention, Map, Network, Select, Sparse
 from headsmith.proof.statement import Head, Part
 
 
@@ -53,7 +53,7 @@ def assemble(parts: Sequence[Part], dtype: torch.dtype = torch.float64) -> Netwo
 def _layer(wires: list[tuple[int, int, Head]], width: int, place: dict[str, int], dtype: torch.dtype) -> Attention:
     """Heads (source feature, target feature, head) side by side, each with its own memory tokens."""
     one, slope, offset, value = (place[name] for name in ("one", "slope", "offset", "value"))
-    stored = [_memory(head) for *_, head in wires]
+    stored = [table_rows(head)[1:] if head.attends_to_itself else table_rows(head) for *_, head in wires]
     longest = max(len(rows) for rows in stored)
     memory = np.zeros((len(wires), longest, width))
     mask = np.zeros((len(wires), longest), dtype=bool)
@@ -86,10 +86,26 @@ def _layer(wires: list[tuple[int, int, Head]], width: int, place: dict[str, int]
     )
 
 
-def _memory(head: Head) -> np.ndarray:
-    """(slope, offset, value) of the keys that are tokens of their own."""
-    first = 1 if head.attends_to_itself else 0
-    return np.stack([head.slopes, head.offsets, head.values], -1)[first:]
+def table_layer(query: Map, rows: np.ndarray, values: int, write: Map, dtype: torch.dtype) -> Attention:
+    """Heads that share memory tokens, whose last features hold `rows`: slopes and offset, then this many values."""
+    width, heads = query.features, query.heads or 1
+    first, value = width - rows.shape[1], width - values
+    memory = torch.zeros(len(rows), width, dtype=torch.float64)
+    memory[:, first:] = torch.from_numpy(rows)
+    return Attention(
+        query,
+        Select([[*range(first, value)]] * heads, width),
+        Select([[*range(value, width)]] * heads, width),
+        write,
+        visible="none",
+        memory=memory.to(dtype),
+        residual=True,
+    )
+
+
+def table_rows(head: Head) -> np.ndarray:
+    """(keys, 3): slope, offset and value of each."""
+    return np.stack([head.slopes, head.offsets, head.values], -1)
 
 
 def _tensor(values: object, dtype: torch.dtype) -> torch.Tensor:

@@ -24,7 +24,7 @@ printed nothing is promised: the error is measured on random inputs and said to 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from headsmith.constructions.assemble import table_layer, table_rows
 from headsmith.constructions.design import Altered, Design, many
 from headsmith.functions import parse, precision
 from headsmith.functions.balls import ceil_float
@@ -262,9 +263,6 @@ def bump_network(bumps: Bumps, values: np.ndarray, dtype: torch.dtype = torch.fl
     lifted = torch.zeros(n, width, dtype=torch.float64)
     lifted[:, d : d + n] = torch.eye(n)
     lifted[:, first - 1] = 1.0
-    head = bumps.range_head()
-    memory = torch.zeros(bumps.anchors, width, dtype=torch.float64)
-    memory[:, -3:] = torch.from_numpy(np.stack([head.slopes, head.offsets, head.values], -1))
     index, coefficient, written = [], [], []
     scale = bumps.g / bumps.half
     for j, centre in enumerate(bumps.centres()):
@@ -274,16 +272,7 @@ def bump_network(bumps: Bumps, values: np.ndarray, dtype: torch.dtype = torch.fl
                 offsets = [bias - sign * slope * scale * float(v) for v in centre[:, i]]
                 coefficient.append([[sign * slope * scale, *offsets], [1.0, *[0.0] * n]])
                 written.append([first + j])
-    heads = len(index)
-    ramps = Attention(
-        Sparse(index, _tensor(coefficient, dtype), width),
-        Select([[width - 3, width - 2]] * heads, width),
-        Select([[width - 1]] * heads, width),
-        Select.writing(written, width),
-        visible="none",
-        memory=memory.to(dtype),
-        residual=True,
-    )
+    query = Sparse(index, torch.tensor(coefficient, dtype=torch.float64).to(dtype), width)
     table = torch.zeros(cells, 2 + n * d, dtype=torch.float64)
     table[:, 1] = 1.0
     table[:, 2:] = torch.tensor(values.reshape(cells, n * d))
@@ -302,7 +291,7 @@ def bump_network(bumps: Bumps, values: np.ndarray, dtype: torch.dtype = torch.fl
     share = 1 / cells if bumps.average else 1.0
     layers = {
         "lift": Affine(Select([*range(d), *[-1] * (width - d)], features=d), lifted.to(dtype), range(n)),
-        "ramps": ramps,
+        "ramps": table_layer(query, table_rows(bumps.range_head()), 1, Select.writing(written, width), dtype),
         "sum": TokenMix(Dense(torch.ones(1, n, dtype=dtype))),
         "spread": spread,
         "pick": read,
@@ -310,7 +299,3 @@ def bump_network(bumps: Bumps, values: np.ndarray, dtype: torch.dtype = torch.fl
         "part": Affine(Select([[t * d + i for i in range(d)] for t in range(n)], n * d), None, [0] * n),
     }
     return Network(layers, tokens=[f"token.{t}" for t in range(n)], features=names)
-
-
-def _tensor(values: Sequence[Any], dtype: torch.dtype) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.float64).to(dtype)

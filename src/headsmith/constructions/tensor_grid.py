@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from headsmith.constructions.assemble import table_layer
 from headsmith.constructions.design import Altered, Design, many
 from headsmith.functions import Expression
 from headsmith.network import Affine, Attention, Network, Select
@@ -97,19 +98,8 @@ def grid_layer(
     head: TensorHead, read: Sequence[int], written: Sequence[int], width: int, dtype: torch.dtype
 ) -> Attention:
     """One head: queries from the features `read` (the variables, then one), keys and values from the last features."""
-    rows = memory_rows(head)
-    memory = torch.zeros(len(rows), width, dtype=torch.float64)
-    first, values = width - rows.shape[1], width - head.components
-    memory[:, first:] = torch.from_numpy(rows)
-    return Attention(
-        Select([[*read]], width),
-        Select([[*range(first, values)]], width),
-        Select([[*range(values, width)]], width),
-        Select.writing([[*written]], width),
-        visible="none",
-        memory=memory.to(dtype),
-        residual=True,
-    )
+    query, write = Select([[*read]], width), Select.writing([[*written]], width)
+    return table_layer(query, memory_rows(head), head.components, write, dtype)
 
 
 def output_names(head: TensorHead) -> list[str]:
