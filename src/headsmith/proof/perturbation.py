@@ -34,8 +34,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from headsmith.proof.curves import Kinks, Slip, Smoothness
+from headsmith.proof.curves import Kinks, Smoothness
 from headsmith.proof.moments import Kept, RootTable, largest_kept, largest_move, lost_behind, spent
+from headsmith.proof.products import Products
 from headsmith.proof.rounding import INFLATE, Format, gamma
 from headsmith.proof.summed import Summed
 from headsmith.reference.optimizers import Optimizer
@@ -64,32 +65,6 @@ class Counts:
 
 
 COMPACT = Counts()
-
-
-@dataclass(frozen=True)
-class Products:
-    """Softmax heads that multiply: a table of x at x = q . k, whose mean is what a value is times.
-
-    A product of numbers up to `reach` is off by `slip`, beside what rounding q . k is; and a sample has the share
-    rate / (most count) of the attention that makes a step.
-    """
-
-    slip: Slip
-    reach: float
-    most: float
-
-    @property
-    def off(self) -> float:
-        """What a product is off by."""
-        return self.slip.approximation + self.slip.fixed
-
-    def exact(self) -> Products:
-        """In exact arithmetic."""
-        return replace(self, slip=Slip(self.slip.approximation))
-
-    def score(self, rate: Tensor, count: Tensor) -> Tensor:
-        """What a sample scores, log(share / (1 - count share)): who scores 0 takes what is left."""
-        return torch.log(rate / ((self.most - rate) * count))
 
 
 @dataclass(frozen=True)
@@ -220,7 +195,7 @@ def _told(step: Pass, law: Law) -> Tensor | float:
     """What rounding a score adds to shares of attention: as much as the score, in units of roundoff."""
     if law.products is None:
         return 0.0
-    return law.fmt.unit * law.products.score(step.rate, step.present.sum(-1)).abs()[..., None, None]
+    return law.products.told(step.rate, step.present.sum(-1), law.fmt)[..., None, None]
 
 
 def _written(before: Tensor, move: Tensor, after: Tensor, law: Law) -> Tensor:

@@ -38,9 +38,10 @@ from headsmith.constructions.training.multiplying import STEPS, Factors, multipl
 from headsmith.constructions.training.printed_training import cleaning
 from headsmith.constructions.training.softmax_sheet import SoftmaxSheet, above
 from headsmith.functions.smooth import HIGHEST, SMOOTH, Smooth
-from headsmith.network import Attention, Copies, Layer, Network, Select
+from headsmith.network import Attention, Layer, Network, Select
 from headsmith.network.hidden import heads, mlp
-from headsmith.proof.perturbation import LOCK, Counts, Law, Pass, Products
+from headsmith.proof.perturbation import LOCK, Counts, Law, Pass
+from headsmith.proof.products import Products
 from headsmith.proof.statement import Head
 from headsmith.records.shown import exactly, upper
 from headsmith.refusal import Refusal
@@ -168,9 +169,8 @@ class SoftmaxTraining(Form):
         """R is WIDER times the data, or the next power of two."""
         most = max(request.domain.size("x"), request.domain.size("y"), float(target.biases), ENDS[0])
         limit = min(2.0 ** math.ceil(math.log2(WIDER * most)), ENDS[1])
-        layers = [layer for _, layer in _layers(target, limit, tables, request.dtype)]
-        found = [layer.heads for layer in layers if isinstance(layer, Attention | Copies)]
-        return cls(target.steps, target.matrices.widths[1:], limit, (len(found), sum(found)), tuple(tables))
+        counts = [*_heads(target)]
+        return cls(target.steps, target.matrices.widths[1:], limit, (len(counts), sum(counts)), tuple(tables))
 
     @classmethod
     def stored(cls, target: Any, network: Network, request: Request, record: dict[str, Any]) -> SoftmaxTraining:
@@ -186,6 +186,23 @@ def shares(samples: int) -> Counts:
     return Counts(row=0, column=0, gradient=samples + 12, decay=2 * samples + 15)
 
 
+def _heads(target: Any) -> Iterator[int]:
+    """How many heads each layer of attention has."""
+    sheet, smooth = SoftmaxTraining.stream(target), SMOOTH.get(target.activation)
+    back = [j for j in sheet.layers if _handed(sheet, j, smooth is not None)]
+    yield from (sheet.widths[j] for j in (*sheet.layers, *back))
+    for parts in (smooth.value, smooth.slope) if smooth else ():
+        yield from (len(parts) * sheet.widths[j] for j in sheet.bent)
+    if target.squashed:
+        yield sheet.widths[-1]
+    yield from (sheet.units, 1)
+
+
+def _handed(sheet: SoftmaxSheet, j: int, smooth: bool) -> bool:
+    """Whether delta(j) is a product: of layer N that of a slope."""
+    return j < sheet.depth or (smooth and j in sheet.bent)
+
+
 def _layers(target: Any, limit: float, tables: Sequence[Head], dtype: str) -> Iterator[tuple[str, Layer]]:
     sheet, kind = SoftmaxTraining.stream(target), getattr(torch, dtype)
     units, last = units_of(target.activation, tables, dtype), sheet.depth
@@ -199,7 +216,7 @@ def _layers(target: Any, limit: float, tables: Sequence[Head], dtype: str) -> It
     yield "loss", mlp(losses(sheet, target.slopes, outputs), sheet.width, kind)
     smooth = target.activation in SMOOTH
     for j in reversed(sheet.layers):
-        if j < last or (smooth and j in sheet.bent):
+        if _handed(sheet, j, smooth):
             yield f"backward{j}", multiply(backward(sheet, j, smooth), sheet.width, limit, kind)
         if j in sheet.bent and not smooth:
             yield f"gate{j}", units.backward(sheet, j, kind)
