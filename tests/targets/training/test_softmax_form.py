@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import headsmith as hs
+from headsmith.constructions.training.multiplying import slip
 from headsmith.functions.smooth import SMOOTH
 from headsmith.reference.autograd import descended
 
@@ -126,6 +127,17 @@ def test_who_is_absent_changes_nothing():
     assert torch.equal(*paths)
 
 
+def test_who_is_absent_has_no_kinks():
+    """In float32 a product with 0 is not 0 to the last bit: what the absent hand back is read by nobody."""
+    target = hs.target.Training([1, 1, 1], samples=2)
+    net = hs.compile(target, eps=1.0, dtype="float32", method="softmax")
+    V = [torch.tensor([[v]]) for v in (1.0, 0.5)]
+    told = {"query": torch.tensor([1.0]), "init": V}
+    data = torch.tensor([[1.0], [1e-6]]), torch.tensor([[0.0], [3.0]])
+    assert net(hs.prompt.training(*data, **told)).kinks == 1
+    assert net(hs.prompt.training(*data, **told, masks=torch.tensor([[1.0, 0.0]]))).kinks == 0
+
+
 def test_a_unit_that_is_dead_because_all_below_are_is_no_kink():
     """z = 0 is the sum of no products, and that is known."""
     net, _ = case(widths=(1, 1, 1, 1), n=1, steps=1)
@@ -162,6 +174,8 @@ def test_an_eps_below_what_a_product_is_off_by_is_refused_with_one_that_can_be_h
         hs.compile(target, eps=1e-13, method="softmax", dtype=dtype)
     eps = float(str(refused.value).split("eps = ")[-1].split(" can")[0])
     assert hs.plan(target, eps=eps, method="softmax", dtype=dtype).bound <= eps
+    with pytest.raises(hs.Refusal):  # half of it is for rounding
+        hs.plan(target, eps=1.9 * slip(64.0, dtype).fixed, method="softmax", dtype=dtype)
 
 
 def test_numbers_that_no_head_multiplies_are_refused():
