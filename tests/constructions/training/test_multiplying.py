@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from headsmith.constructions.training.multiplying import ROOM, Factors, multiply, slip, table
+from headsmith.functions.smooth import SMOOTH
 from headsmith.proof.rounding import FORMATS
 
 
@@ -32,6 +33,11 @@ def test_no_product_is_further_off_than_is_proved(dtype):
     out = layer(torch.stack([x, torch.ones_like(x), torch.zeros_like(x)], -1))[:, 2]
     error = float((out.double() - x.double()).abs().max())
     assert error <= found.approximation + found.fixed <= 200 * error
+
+
+def test_there_is_room_for_what_slopes_make_of_numbers_up_to_the_reach():
+    """delta = r' q is read by a head again, and |r'| may be more than 1."""
+    assert all(found.steep + 0.1 < ROOM for found in SMOOTH.values())
 
 
 def test_a_head_has_three_factors_and_heads_their_own_lengths():
