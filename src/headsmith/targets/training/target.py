@@ -289,7 +289,7 @@ class Training(Target):
         yield CompactTraining.of(self, root, self._tables(request))
 
     def _refuse_unprinted(self, method: str) -> None:
-        """The paper has plain gradient descent on losses whose slope is a sum of ReLUs; softmax shares any gradient."""
+        """Only the compact form has tokens for moments; the paper has losses whose slope is a sum of ReLUs."""
         asked, what = {"optimizer=": self.optimizer != "gd"}, "plain gradient descent"
         if method == "printed":
             asked |= {"decay=": self.decay > 0, "loss='logistic'": self.squashed}
