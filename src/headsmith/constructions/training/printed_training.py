@@ -36,6 +36,7 @@ from headsmith.constructions.training.sums import IDENTITY, STRAIGHT, Sums, curv
 from headsmith.functions.smooth import SMOOTH
 from headsmith.network import Attention, Layer, Network, Select, Sparse
 from headsmith.network.hidden import Hidden, Terms, heads, itself, mlp, scaled
+from headsmith.proof.certificate import Bound
 from headsmith.proof.curves import Slip, Smoothness
 from headsmith.proof.perturbation import Counts, Law, Pass
 from headsmith.proof.relu_sums import ReluSum
@@ -54,7 +55,7 @@ COUNTS = Counts(row=0, column=0, gradient=8, onto=True)
 class PrintedTraining(Form):
     """2N + 4 layers a step; the numbers are those of the sums of a smooth activation."""
 
-    name = "printed training"
+    name, asked = "printed training", "printed"
     steps: int
     units: tuple[int, ...]
     bent: tuple[int, ...]
@@ -113,6 +114,13 @@ class PrintedTraining(Form):
             yield f"backward{j}", backward(sheet, j, dtype)
         yield "descend", update(sheet, dtype)
         yield "clean", mlp(cleaning(sheet, target.project), sheet.width, dtype)
+
+    def prove(self, target: Any, request: Request) -> Bound:
+        """Of what the paper has, by sums that stand for this activation: both are asked before any prompt is seen."""
+        if word := beyond(target):
+            raise Altered(f"the printed construction has no {word}")
+        curve_of(target.activation, self.sums, request.dtype)
+        return super().prove(target, request)
 
     def law(self, target: Any, request: Request) -> Law:
         """Each ReLU works out z by itself: a dot product, 1/T, and the sum over tokens."""
@@ -181,6 +189,12 @@ class PrintedTraining(Form):
         straight = sum(matrices.widths[j] for j in matrices.layers if j not in matrices.bent)
         value = _read(network, "forward1", matrices.widths[1], 0)
         return cls._with(target, Sums(value, _read(network, "slopes", matrices.units - straight, straight)))
+
+
+def beyond(target: Any) -> str:
+    """What a training has and the paper has not: it is plain descent on losses whose slope is a sum of ReLUs."""
+    asked = {"optimizer=": target.optimizer != "gd", "decay=": target.decay > 0, "loss='logistic'": target.squashed}
+    return next((word for word, used in asked.items() if used), "")
 
 
 def _is_smooth(target: Any) -> bool:

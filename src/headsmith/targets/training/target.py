@@ -32,7 +32,7 @@ from headsmith.compiler.target import Input, Target, uniform
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.training.compact import CompactTraining
 from headsmith.constructions.training.form import ENFORCED, Plan
-from headsmith.constructions.training.printed_training import PrintedTraining
+from headsmith.constructions.training.printed_training import PrintedTraining, beyond
 from headsmith.constructions.training.stream import Matrices
 from headsmith.constructions.training.sums import ramped
 from headsmith.functions.kinks import Kinked
@@ -273,7 +273,11 @@ class Training(Target):
 
     def designs(self, request: Request) -> Iterator[Design]:
         if request.method != "auto":
-            self._refuse_unprinted(request.method)
+            if word := beyond(self):
+                raise Refusal(
+                    f"method={request.method!r} is plain gradient descent on the squared or the Huber loss: leave out "
+                    f"{word}, or take method='auto', which has it"
+                )
             yield PrintedTraining.of(self, request)
             return
         root = None
@@ -282,16 +286,6 @@ class Training(Target):
             near = near_enough(ENFORCED * request.eps / 2, self.matrices.parameters, size)
             root = root_table(self.optimized, size, near, request.dtype)
         yield CompactTraining.of(self, root, self._tables(request))
-
-    def _refuse_unprinted(self, method: str) -> None:
-        """The paper has plain gradient descent on losses whose slope is a sum of ReLUs."""
-        asked = {"optimizer=": self.optimizer != "gd", "decay=": self.decay > 0, "loss='logistic'": self.squashed}
-        for word, used in asked.items():
-            if used:
-                raise Refusal(
-                    f"method={method!r} is plain gradient descent on the squared or the Huber loss: leave out {word}, "
-                    "or take method='auto', which has it"
-                )
 
     def _tables(self, request: Request) -> tuple[Head, ...]:
         """What the activation needs; of eps each of D weights has its share."""
