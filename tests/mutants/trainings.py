@@ -151,6 +151,13 @@ MUTANTS = [
     run("kinks that are counted", "self.kinks += int(found.kinks.sum())", "pass"),
     run("the exact rate", "rate = rate if run.scheduled else self.task.rate", "rate = 0.9 * rate"),
     run("all steps of the certificate", "float(run.bounds.amax()) - run", "float(run.bounds[0, 0]) - run"),
+    Mutant(
+        "slopes at infinity that are perhaps right",
+        "src/headsmith/proof/relu_sums.py",
+        "if not (slopes[0] == ends.left[0] and slopes[-1] == ends.right[0]):",
+        "if slopes[0] != ends.left[0] or slopes[-1] != ends.right[0]:",
+        "tests/proof/test_relu_sums.py",
+    ),
     Mutant("the method of a form", FORM, "request.method != self.asked", "False", PRINTS),
     Mutant("optimizers are not printed", PRINTED, 'target.optimizer != "gd"', "False", PRINTS),
     Mutant("decay is not printed", PRINTED, "target.decay > 0,", "False,", PRINTS),
