@@ -158,6 +158,7 @@ MUTANTS = [
         "if slopes[0] != ends.left[0] or slopes[-1] != ends.right[0]:",
         "tests/proof/test_relu_sums.py",
     ),
+    Mutant("one spelling of delta", TARGET, "if self.bend < math.inf:", "if False:", ASKED),
     Mutant("the method of a form", FORM, "request.method != self.asked", "False", PRINTS),
     Mutant("optimizers are not printed", PRINTED, 'target.optimizer != "gd"', "False", PRINTS),
     Mutant("decay is not printed", PRINTED, "target.decay > 0,", "False,", PRINTS),

@@ -119,7 +119,8 @@ class Training(Target):
             raise Refusal(f"the output of the network is {' or '.join(OUTPUTS)}, not {self.output!r}")
         if not isinstance(self.biases, bool):
             raise Refusal(f"biases are True or False, not {self.biases!r}")
-        _ = self.bend
+        if self.bend < math.inf:  # one spelling: a sentence with huber(1_0) in it is about a delta of 10
+            object.__setattr__(self, "loss", f"huber({exactly(self.bend)})")
         for name, least in (("rate", math.ulp(0.0)), ("decay", 0.0)):
             object.__setattr__(self, name, read_number(getattr(self, name), name, least))
         object.__setattr__(self, "project", read_box(self.project))
