@@ -272,6 +272,15 @@ def test_a_promise_of_infinity_is_none(tmp_path):
     assert verdict.status == 1 and "says nothing" in verdict.reason
 
 
+def test_a_run_of_which_nothing_is_known_is_refused():
+    """What is read may lie beyond the range in which activations are proved: no bound of infinity is certified."""
+    sizes = {"features": 2, "head_dim": 2, "tokens": 3, "domain": 2.0}
+    program, x = hs.prompt.linear([[0.7, 0.2]], [0.0], "tanh"), torch.tensor([[2.0, 1.9]]).double()
+    with pytest.raises(Refusal, match=r"nothing is proved of this prompt: .* build it with a smaller eps"):
+        hs.machine.Attention(**sizes, eps=1.0)(program, x)
+    assert hs.machine.Attention(**sizes, eps=1e-3)(program, x).certificate.bound < 1e-2
+
+
 def test_the_rooms_list_their_public_names():
     assert dir(hs.machine) == ["Attention", "Gradients", "Neurons", "Result", "Solver"]
     assert dir(hs.prompt) == sorted(hs.prompt.__all__) and "lasso" in dir(hs.prompt)

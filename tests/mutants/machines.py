@@ -160,4 +160,11 @@ MUTANTS = [
         "if False and not self._bend(name)[0] <=",
         f"{TESTS}/test_machine.py",
     ),
+    Mutant(
+        "runs of which nothing is known",
+        "src/headsmith/machines/machine.py",
+        'if bound.kind == "proved" and not math.isfinite(bound.total):',
+        "if False:",
+        "tests/machines/test_machine.py",
+    ),
 ]
