@@ -2,7 +2,8 @@
 
 `wirings` changes what the network computes with: map indices, coefficients, flags, scales, masks, biases, the order
 of layers, layers twice or not at all, tensors. `texts` changes what the file says. Both work on (manifest, tensors)
-as `compiler.files.read` returns them and yield (name, manifest, tensors).
+as `compiler.files.read` returns them and yield (name, manifest, tensors). `mixtures` puts a file together of the parts
+of two honest ones, and `agreeing` has it say of itself what the prover finds: a forger owns the prover too.
 """
 
 import copy
@@ -11,6 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
+
+from headsmith.compiler import files
+from headsmith.compiler.plan import Plan
+from headsmith.compiler.request import Request
+from headsmith.compiler.target import Target
 
 MAPS = ("map", "mix", "query", "key", "value", "output", "up", "down")
 WORDS = {
@@ -65,6 +71,47 @@ def texts(manifest: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Mutants
                 name = f"{'.'.join(map(str, place))}: {what}"
                 edits.append((name, lambda m, t, place=place, new=new: _put(m, place, new)))
     return Mutants(manifest, tensors, edits)
+
+
+def mixtures(first: Any, second: Any, count: int, seed: int = 0) -> Iterator[Mutant]:
+    """The first of two files with some of the fields of the second, or its arrays, or its network."""
+    chosen = random.Random(seed)
+    other, arrays = second
+    places = [
+        (part, key)
+        for part in ("target", "request", "design")
+        for key in other[part]
+        if first[0][part].get(key) != other[part][key]
+    ]
+    for _ in range(count if places else 0):
+        m, t = copy.deepcopy(first[0]), {key: value.clone() for key, value in first[1].items()}
+        taken = chosen.sample(places, chosen.randint(1, len(places)))
+        for part, key in taken:
+            m[part][key] = copy.deepcopy(other[part][key])
+        name = ", ".join(f"{part}.{key}" for part, key in taken)
+        if chosen.random() < 0.3:
+            name, t = f"{name}, arrays", _exchanged(t, arrays, True)
+        if chosen.random() < 0.2:
+            m["network"] = copy.deepcopy(other["network"])
+            name, t = f"{name}, network", _exchanged(t, arrays, False)
+        yield name, m, t
+
+
+def _exchanged(tensors: dict[str, torch.Tensor], other: dict[str, torch.Tensor], target: bool) -> Any:
+    """The tensors, those of the target (or of the network) being those of another file."""
+    kept = {key: value for key, value in tensors.items() if key.startswith(files.TARGET) != target}
+    return kept | {key: value.clone() for key, value in other.items() if key.startswith(files.TARGET) == target}
+
+
+def agreeing(manifest: dict[str, Any], tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
+    """The manifest with the certificate that is proved of what it holds; raises where nothing is."""
+    arrays = {key.removeprefix(files.TARGET): t for key, t in tensors.items() if key.startswith(files.TARGET)}
+    own = {key: t for key, t in tensors.items() if not key.startswith(files.TARGET)}
+    target = Target.from_record(manifest["kind"], manifest["target"], arrays)
+    request = Request.from_record(target, manifest["request"])
+    design = files._design(target, files._network(manifest, own), request, manifest["design"])
+    plan = Plan(target, request, design, design.prove(target, request).with_slack())
+    return {**manifest, "certificate": files._said(plan.build().certificate)}
 
 
 def sampled(mutants: Iterable[Any], count: int, seed: int = 0) -> list[Any]:

@@ -6,6 +6,7 @@ those of the honest file, and on samples the mutant stays within the bound. `mak
 """
 
 from collections import Counter
+from itertools import permutations
 from unittest.mock import ANY
 
 import pytest
@@ -18,7 +19,7 @@ from headsmith.compiler.files import Verdict, read, seal, write
 from headsmith.network import from_config
 
 from .examples import EACH, EXAMPLES
-from .forgery import sampled, texts, wirings
+from .forgery import agreeing, mixtures, sampled, texts, wirings
 
 FEW = 6  # mutants of each sort and example in make test
 WIRINGS, TEXTS = 100, 20  # of each kind, in make test-all, that change the function or a sentence
@@ -88,6 +89,48 @@ def test_all_of_the_forgeries_of_every_kind(tmp_path):
         found[kind, "texts"] += check(name, sampled(texts(manifest, tensors), 60), tmp_path, False)
     few = {key: n for key, n in found.items() if n < (WIRINGS if key[1] == "wirings" else TEXTS)}
     assert not few, found
+
+
+def proved(mutant, tmp_path):
+    """The network of a mutant whose every sentence is what the prover finds, if it is proved."""
+    _, manifest, tensors = mutant
+    try:
+        mutant = ("", agreeing(manifest, tensors), tensors)
+    except Exception:
+        return None
+    found = verdict_of(mutant, tmp_path)
+    return hs.load(tmp_path / "forged.safetensors") if found is not None and found.status == 0 else None
+
+
+def stays_within(net: Compiled) -> bool:
+    """Whether it does on samples; a run that is refused claims nothing."""
+    inputs = net.target.sample(net.certificate.domain, 16, torch.Generator().manual_seed(0))
+    try:
+        return float(net.certify(*[x.to(net.dtype) for x in inputs]).max()) <= net.certificate.bound
+    except hs.Refusal:
+        return True
+
+
+MIXED = {name.split(":")[0] for name in EXAMPLES} - {"callables"}  # no file of code is proved
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "family", [pytest.param(f, marks=[] if f == "product" else pytest.mark.slow) for f in sorted(MIXED)]
+)
+def test_what_is_proved_of_a_mixture_of_two_files_is_true(family, tmp_path):
+    """Each part of it is honest, and it says of itself what the prover says."""
+    names = [name for name in EXAMPLES if name.split(":")[0] == family]
+    honest = [(name, read(EXAMPLES[name]().save(tmp_path / "honest.safetensors"))) for name in names]
+    true = 0
+    for k, ((name, first), (other, second)) in enumerate(permutations(honest, 2)):
+        if first[0]["kind"] != second[0]["kind"]:
+            continue
+        for mutant in mixtures(first, second, 6, seed=k):
+            net = proved(mutant, tmp_path)
+            assert net is None or stays_within(net), f"{name} with {mutant[0]} of {other}"
+            true += net is not None
+    assert true, "nothing that was put together makes sense"
 
 
 def test_the_forger_finds_a_gap(tmp_path, monkeypatch):

@@ -53,3 +53,7 @@ def test_tables_that_are_not_the_activation_are_not_taken_for_it():
     twice = Head(*(np.array([v]) for v in (0.0, 0.0, 0.0, 2.0)))
     assert activation_error(twice, "identity", 8.0, "float64")[0] == math.inf
     assert activation_error(activation_head("relu", "float64"), "relu", SWITCH, "float64")[0] == math.inf
+    for k in (0, 1):
+        unread = [np.array([v]) for v in (0.0, 0.0, 0.0, 1.0)]
+        unread[k][0] = math.nan
+        assert activation_error(Head(*unread), "identity", 8.0, "float64")[0] == math.inf

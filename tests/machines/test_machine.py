@@ -251,6 +251,36 @@ def test_activations_from_a_file_are_proved_again(tmp_path):
     assert hs.certify(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors)).status == 1
 
 
+def test_numbers_that_are_none_are_a_verdict(tmp_path):
+    """NaN compares with nothing, so a table of the identity that holds one was taken for the identity."""
+    machine, _ = made("attention: head")
+    manifest, tensors = read(machine.save(tmp_path / "honest.safetensors"))
+    tensors["bend.tables.0"][0] = float("nan")
+    verdict = hs.certify(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors))
+    assert verdict.status == 1 and "nothing is proved of numbers that are NaN" in verdict.reason
+
+
+def test_a_promise_of_infinity_is_none(tmp_path):
+    """A table that reads nothing, in a file that says of itself what the prover finds: no bound at all."""
+    machine, _ = made("attention: head")
+    manifest, tensors = read(machine.save(tmp_path / "honest.safetensors"))
+    tensors["read.anchors"] *= 1e290
+    said = Machine.restored("attention", manifest["parameters"], from_config(manifest["network"], tensors)).promise
+    lie = {name: getattr(said, name).hex() for name in ("approximation", "rounding")}
+    manifest["certificate"] |= {**lie, "bound": said.total.hex()}
+    verdict = hs.certify(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors))
+    assert verdict.status == 1 and "says nothing" in verdict.reason
+
+
+def test_a_run_of_which_nothing_is_known_is_refused():
+    """What is read may lie beyond the range in which activations are proved: no bound of infinity is certified."""
+    sizes = {"features": 2, "head_dim": 2, "tokens": 3, "domain": 2.0}
+    program, x = hs.prompt.linear([[0.7, 0.2]], [0.0], "tanh"), torch.tensor([[2.0, 1.9]]).double()
+    with pytest.raises(Refusal, match=r"nothing is proved of this prompt: .* build it with a smaller eps"):
+        hs.machine.Attention(**sizes, eps=1.0)(program, x)
+    assert hs.machine.Attention(**sizes, eps=1e-3)(program, x).certificate.bound < 1e-2
+
+
 def test_the_rooms_list_their_public_names():
     assert dir(hs.machine) == ["Attention", "Gradients", "Neurons", "Result", "Solver"]
     assert dir(hs.prompt) == sorted(hs.prompt.__all__) and "lasso" in dir(hs.prompt)

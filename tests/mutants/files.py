@@ -40,6 +40,20 @@ MUTANTS = [
         "a manifest spelled in two ways", FILES, "if canonical(manifest) != metadata[MANIFEST]:", "if False:", FORGED
     ),
     Mutant("a network spelled in two ways", FILES, "if canonical(network.config()) !=", "if False and not", FORGED),
+    Mutant(
+        "bounds that say nothing",
+        FILES,
+        "if not (0 <= stated.approximation < math.inf and 0 <= stated.rounding < math.inf):",
+        "if False:",
+        "tests/machines/test_machine.py",
+    ),
+    Mutant(
+        "numbers that are none",
+        FILES,
+        "if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):",
+        "if False:",
+        "tests/machines/test_machine.py",
+    ),
     Mutant("a format that is no number", FILES, "if type(version) is not int:", "if False:", FORGED),
     Mutant("attributes of layers", COMPILED, " and wiring(self.network) == self._wired", "", KINDS),
     Mutant("classes of parts", COMPILED, "classes(self) != self._classes or ", "", SPOILED),

@@ -52,7 +52,13 @@ MUTANTS = [
     ),
     _mutant("end of an activation's proof", "attention", "entry > MARGIN * self.domain", "entry > math.inf"),
     _mutant("end of the table", "attention", " and float(executed) <= self.reach)", ")"),
-    _mutant("scores that no null key silences", "bending", "> SWITCH / 2:", "> math.inf:"),
+    _mutant("scores that no null key silences", "bending", "<= SWITCH / 2:", "<= math.inf:"),
+    _mutant(
+        "scores that are no numbers",
+        "bending",
+        "if not np.abs(head.slopes).max() * radius + np.abs(head.offsets).max() <= SWITCH / 2:",
+        "if np.abs(head.slopes).max() * radius + np.abs(head.offsets).max() > SWITCH / 2:",
+    ),
     _mutant("a switch that is too small", "bending", "SWITCH = 2.0**100", "SWITCH = 2.0**60"),
     _mutant("an identity that is none", "bending", " and head.lines[0] == 1.0", ""),
     _mutant("leak", "hopfield", "(self.error + 2 * self.leak * self.most)", "self.error"),
@@ -153,5 +159,12 @@ MUTANTS = [
         "if not self._bend(name)[0] <=",
         "if False and not self._bend(name)[0] <=",
         f"{TESTS}/test_machine.py",
+    ),
+    Mutant(
+        "runs of which nothing is known",
+        "src/headsmith/machines/machine.py",
+        'if bound.kind == "proved" and not math.isfinite(bound.total):',
+        "if False:",
+        "tests/machines/test_machine.py",
     ),
 ]

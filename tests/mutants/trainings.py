@@ -10,6 +10,10 @@ BLOCK, BLOCKS = "src/headsmith/constructions/training/compact.py", "tests/constr
 TARGET, ASKED = "src/headsmith/targets/training/target.py", "tests/targets/training/test_target.py"
 RUN, RUNS = "src/headsmith/targets/training/network.py", "tests/targets/training/test_network.py"
 TAPE, TAPES = "src/headsmith/constructions/training/tape.py", "tests/constructions/training/test_tape.py"
+PRINTED, PRINTS = (
+    "src/headsmith/constructions/training/printed_training.py",
+    "tests/constructions/training/test_printed_training.py",
+)
 FORM, STREAM = "src/headsmith/constructions/training/form.py", "src/headsmith/constructions/training/stream.py"
 
 
@@ -147,4 +151,20 @@ MUTANTS = [
     run("kinks that are counted", "self.kinks += int(found.kinks.sum())", "pass"),
     run("the exact rate", "rate = rate if run.scheduled else self.task.rate", "rate = 0.9 * rate"),
     run("all steps of the certificate", "float(run.bounds.amax()) - run", "float(run.bounds[0, 0]) - run"),
+    Mutant(
+        "slopes at infinity that are perhaps right",
+        "src/headsmith/proof/relu_sums.py",
+        "if not (slopes[0] == ends.left[0] and slopes[-1] == ends.right[0]):",
+        "if slopes[0] != ends.left[0] or slopes[-1] != ends.right[0]:",
+        "tests/proof/test_relu_sums.py",
+    ),
+    Mutant("one spelling of delta", TARGET, "if self.bend < math.inf:", "if False:", ASKED),
+    Mutant("the method of a form", FORM, "request.method != self.asked", "False", PRINTS),
+    Mutant("optimizers are not printed", PRINTED, 'target.optimizer != "gd"', "False", PRINTS),
+    Mutant("decay is not printed", PRINTED, "target.decay > 0,", "False,", PRINTS),
+    Mutant("logistic losses are not printed", PRINTED, "target.squashed}", "False}", PRINTS),
+    Mutant("what a form has not", FORM, "if word := self.beyond(target):", "if word := None:", PRINTS),
+    Mutant(
+        "sums before a prompt", PRINTED, "        curve_of(target.activation, self.sums, request.dtype)\n", "", PRINTS
+    ),
 ]

@@ -54,7 +54,9 @@ def test_tails_count():
 @pytest.mark.parametrize("terms, words", [
     ([(1.0, 0.0, 1.0)], "must reach"), ([(0.0, 1.0, 1.0)], "must reach"),
     ([(2.0, 8.0, 1.0), (2.0, -8.0, -1.0)], "slopes -1, 0 and 1"), ([(1.0, math.nan, 1.0)], "finite"),
-    ([(1.0, 4.0, 0.5), (1.0, -4.0, 0.25)], "slopes at infinity"), ([(-1.0, -4.0, 0.5), (1.0, -4.0, 0.0)], "slopes at"),
+    ([(1.0, 4.0, 0.5), (1.0, -4.0, 0.25)], "slopes at infinity"),
+    ([(1.0, 4.0, 0.5), (1.0, 0.0, 2.0**-130), (1.0, -4.0, -0.5)], "slopes at infinity"),  # less than a ball can tell
+    ([(-1.0, -4.0, 0.5), (1.0, -4.0, 0.0)], "slopes at"),
 ])  # fmt: skip
 def test_what_is_no_such_sum_is_not_proved(terms, words):
     with pytest.raises(Unprovable, match=words):

@@ -205,6 +205,8 @@ def _loaded(manifest: Manifest, tensors: Tensors) -> Compiled:
 
 def _network(manifest: Manifest, tensors: Tensors) -> Network:
     """The network as the file describes it, which says each thing in one way, and nothing else."""
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
+        raise Altered("nothing is proved of numbers that are NaN or infinite")
     network = from_config(manifest["network"], tensors)
     if canonical(network.config()) != canonical(manifest["network"]):
         raise Altered("the file spells its network in another way than Headsmith writes it")
@@ -239,14 +241,15 @@ def _design(target: Target, network: Any, request: Request, record: Mapping[str,
 
 
 def _stated(said: Mapping[str, Any]) -> Bound:
-    return Bound(float.fromhex(said["approximation"]), float.fromhex(said["rounding"]), kind="conditional")
+    stated = Bound(float.fromhex(said["approximation"]), float.fromhex(said["rounding"]), kind="conditional")
+    if not (0 <= stated.approximation < math.inf and 0 <= stated.rounding < math.inf):
+        raise Altered(f"a bound of {stated.approximation} + {stated.rounding} says nothing")
+    return stated
 
 
 def _proved(target: Target, request: Request, design: Design, said: Mapping[str, Any]) -> Bound:
     """What the file states, if it is what is proved from its numbers."""
     stated = _stated(said)
-    if not (0 <= stated.approximation < math.inf and 0 <= stated.rounding < math.inf):
-        raise Altered(f"a bound of {stated.approximation} + {stated.rounding} says nothing")
     if design.promises and stated.total > request.eps:
         raise Altered(f"the bound {stated.total:.3e} is more than the eps that the file was made for")
     if not target.known:

@@ -81,7 +81,7 @@ def activation_error(head: Head, name: str, radius: float, dtype: str) -> tuple[
 @lru_cache(maxsize=256)
 def _proved(numbers: Numbers, name: str, radius: float, dtype: str) -> tuple[float, float, float]:
     head = Head(*map(np.array, numbers))
-    if np.abs(head.slopes).max() * radius + np.abs(head.offsets).max() > SWITCH / 2:
+    if not np.abs(head.slopes).max() * radius + np.abs(head.offsets).max() <= SWITCH / 2:  # NaN compares with nothing
         return math.inf, math.inf, math.inf  # no null key would silence it
     if name == "identity":
         copies = head.keys == 1 and head.values[0] == 0.0 and head.lines[0] == 1.0

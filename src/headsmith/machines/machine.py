@@ -175,7 +175,11 @@ class Machine(Shown, ABC):
         return Certificate.of(self.promise, self.statement, self.hypotheses, self.dtype_name, weights, self.assumptions)
 
     def certified(self, bound: Bound, statement: str, domain: Domain | None = None) -> Certificate:
-        """A certificate of one run."""
+        """A certificate of one run; refused where nothing is known of it."""
+        if bound.kind == "proved" and not math.isfinite(bound.total):
+            raise Refusal(
+                f"nothing is proved of this prompt: {self.title()} reads it too coarsely; build it with a smaller eps"
+            )
         weights, where = self.proved_hash(), self.hypotheses if domain is None else domain
         return Certificate.of(bound.with_slack(), statement, where, self.dtype_name, weights, self.assumptions)
 

@@ -83,7 +83,7 @@ def sup_error(found: ReluSum, r: Expression, ends: Asymptotes) -> float:
     knots = _knots(found)
     with precision(128):
         values, slopes = _polygon(found, knots)
-        if slopes[0] != ends.left[0] or slopes[-1] != ends.right[0]:
+        if not (slopes[0] == ends.left[0] and slopes[-1] == ends.right[0]):  # balls: exactly, not perhaps
             raise Unprovable("a sum of ReLUs has other slopes at infinity than what it stands for")
         try:
             tails = [_tail(values[k], knots[k], end) for k, end in ((0, ends.left), (-1, ends.right))]

@@ -76,7 +76,7 @@ class SequenceMap(Target):
             name = getattr(self.f, "__name__", type(self.f).__name__)
             object.__setattr__(self, "function", self.f)
             object.__setattr__(self, "f", name if name.isidentifier() else "f")
-        if self.code:
+        if self.code and (self.function, self.lipschitz) != (None, None):  # a word alone is a formula out of its list
             L = self.lipschitz
             if isinstance(L, bool) or not isinstance(L, int | float) or not 0 < L < math.inf:
                 raise Refusal(
@@ -98,7 +98,7 @@ class SequenceMap(Target):
         count = self.tokens * self.features
         if not isinstance(self.f, list | tuple):
             raise Refusal(
-                f"a sequence map is a list of {count} formulas, or a callable with lipschitz=, not {self.f!r}"
+                f"a sequence map is a list of {many(count, 'formula')}, or a callable with lipschitz=, not {self.f!r}"
             )
         given = [g for row in self.f for g in (row if isinstance(row, list | tuple) else [row])]
         if len(given) != count:

@@ -1,5 +1,7 @@
 """The paper's own layers one by one, and the numbers that a file gives back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 import headsmith as hs
 from headsmith.constructions.design import Altered
 from headsmith.constructions.training.printed_training import PrintedTraining
+from headsmith.proof.approximation import Unprovable
 
 
 def stepped(eps=1e-4, dtype="float64", **options):
@@ -108,3 +111,44 @@ def test_layers_that_hold_no_sums_are_altered():
     del other.network.layers["slopes"]
     with pytest.raises(Altered, match="holds no sums"):
         PrintedTraining.stored(net.task, other.network, net.plan.request, {})
+
+
+FILED = hs.target.Training(widths=[1, 2, 1], samples=2, rate=0.25)
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """A step on a ReLU network."""
+    return hs.compile(FILED, domain={"x": 1.0, "y": 1.0, "w": 2.0}, eps=1e-3, method="printed").plan
+
+
+@pytest.mark.parametrize(
+    ("word", "options"),
+    [
+        ("optimizer=", {"optimizer": "momentum"}),
+        ("optimizer=", {"optimizer": "adam"}),
+        ("decay=", {"decay": 0.5}),
+        ("loss='logistic'", {"loss": "logistic"}),
+    ],
+)
+def test_nothing_is_proved_of_what_the_paper_has_not(printed, word, options):
+    """The same layers would otherwise pass for those of an optimizer."""
+    target = replace(FILED, **options)
+    with pytest.raises(Altered, match=f"without {word}"):
+        printed.design.prove(target, replace(printed.request, domain=target.domain(None, "float64")))
+    with pytest.raises(hs.Refusal, match=f"leave out {word}"):
+        hs.plan(target, eps=1e-3, method="printed")
+
+
+def test_no_sentence_names_the_gap_of_another_method(printed):
+    """Ramps are wider than gates: |z| = 2^-30 is on one and beyond the other."""
+    with pytest.raises(Altered, match="method='auto' makes no printed training"):
+        printed.design.prove(FILED, replace(printed.request, method="auto"))
+    compact = hs.plan(FILED, eps=1e-3)
+    with pytest.raises(Altered, match="method='printed' makes no compact training"):
+        compact.design.prove(FILED, replace(compact.request, method="printed"))
+
+
+def test_sums_are_proved_for_the_activation_before_a_prompt_is_seen(printed):
+    with pytest.raises(Unprovable):
+        printed.design.prove(replace(FILED, activation="tanh"), printed.request)

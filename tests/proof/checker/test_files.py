@@ -3,6 +3,7 @@
 import ast
 import copy
 import json
+import os
 import random
 import subprocess
 import sys
@@ -388,6 +389,12 @@ def test_rubbish_is_a_verdict_not_a_crash(tmp_path, content):
 
 def test_a_folder_and_no_file_are_verdicts(tmp_path):
     assert check(tmp_path).status == 1 and check(tmp_path / "none").status == 1
+
+
+@pytest.mark.timeout(20)
+def test_nobody_waits_for_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert check(tmp_path / "pipe") == (1, "it is not a regular file", None)
 
 
 def test_brackets_without_end_are_a_verdict(small, tmp_path):

@@ -46,6 +46,12 @@ def test_every_hypothesis_is_in_the_sentence():
     assert "subgradient" not in linear.certificate.statement
 
 
+@pytest.mark.parametrize("loss", ["huber(1_0)", "huber(\n10)", "huber(1e1)", "huber(\u0661\u0660)"])
+def test_a_delta_has_one_spelling(loss):
+    """Sentences and files hold this one, so that none reads as if it were about another number."""
+    assert task(loss=loss).loss == "huber(10)" and task(loss="huber").loss == "huber(1)"
+
+
 def test_a_small_domain_needs_nothing_enforced():
     """The worst step anywhere is below eps: the plan says so, and its bound does not grow with eps."""
     bounds = [hs.plan(task(), eps=eps, domain={"x": 1.0, "y": 1.0, "w": 1.0}).bound for eps in (1e-9, 1e-3)]

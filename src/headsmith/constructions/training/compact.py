@@ -63,7 +63,7 @@ EXTRA: dict[str, Callable[[int], tuple[int, int]]] = {
 class CompactTraining(Form):
     """2N blocks a step; all numbers are those of the target, the gap and the lock."""
 
-    name = "compact training"
+    name, asked = "compact training", "auto"
     steps: int
     units: tuple[int, ...]
     extra: tuple[int, int] = (0, 0)  # attention layers and heads of a step that the optimizer needs

@@ -12,12 +12,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from headsmith.constructions.design import Design, Short
+from headsmith.constructions.design import Altered, Design, Short
 from headsmith.constructions.training.stream import Stream
 from headsmith.network import Network
 from headsmith.proof.certificate import Bound
@@ -38,6 +38,8 @@ class Form(Design):
     """The numbers of one form of training. Targets are `hs.target.Training`."""
 
     serves = "training"
+    asked: ClassVar[str]  # the method that makes it: sentences name the gap of that method, and not another's
+    plain: ClassVar[str] = ""  # what it does, where that is less than a training may ask for
 
     @staticmethod
     @abstractmethod
@@ -84,8 +86,17 @@ class Form(Design):
         least = request.format.unit * size / target.rate
         return least, f"rounding a weight of size {size:g} alone perturbs its gradient by {upper(least)}"
 
+    @classmethod
+    def beyond(cls, target: Any) -> str:
+        """The word for what the training asks for and this form has not, if there is such a thing."""
+        return ""
+
     def prove(self, target: Any, request: Request) -> Bound:
         """What a step can be off by anywhere in the domain, or what is enforced at every step if that is less."""
+        if request.method != self.asked:
+            raise Altered(f"method={request.method!r} makes no {self.name}")
+        if word := self.beyond(target):
+            raise Altered(f"the {self.name} is {self.plain}, without {word}")
         least, reason = self.least(target, request)
         if not least <= ENFORCED * request.eps:  # a plan that would refuse every prompt worth the name
             raise Short(reason, 2 * least)

@@ -35,6 +35,7 @@ from headsmith.constructions.training.sums import IDENTITY, STRAIGHT, Sums, curv
 from headsmith.functions.smooth import SMOOTH
 from headsmith.network import Attention, Layer, Network, Select, Sparse
 from headsmith.network.hidden import Hidden, Terms, heads, itself, mlp, scaled
+from headsmith.proof.certificate import Bound
 from headsmith.proof.curves import Slip, Smoothness
 from headsmith.proof.perturbation import Counts, Law, Pass
 from headsmith.proof.relu_sums import ReluSum
@@ -53,7 +54,8 @@ COUNTS = Counts(row=0, column=0, gradient=8, onto=True)
 class PrintedTraining(Form):
     """2N + 4 layers a step; the numbers are those of the sums of a smooth activation."""
 
-    name = "printed training"
+    name, asked = "printed training", "printed"
+    plain = "plain gradient descent on the squared or the Huber loss"
     steps: int
     units: tuple[int, ...]
     bent: tuple[int, ...]
@@ -112,6 +114,17 @@ class PrintedTraining(Form):
             yield f"backward{j}", backward(sheet, j, dtype)
         yield "descend", update(sheet, dtype)
         yield "clean", mlp(cleaning(sheet, target.project), sheet.width, dtype)
+
+    @classmethod
+    def beyond(cls, target: Any) -> str:
+        """The paper has no moments and no decay, and losses whose slope is a sum of ReLUs."""
+        asked = {"optimizer=": target.optimizer != "gd", "decay=": target.decay > 0, "loss='logistic'": target.squashed}
+        return next((word for word, used in asked.items() if used), "")
+
+    def prove(self, target: Any, request: Request) -> Bound:
+        """By sums that stand for this activation, which is asked before any prompt is seen."""
+        curve_of(target.activation, self.sums, request.dtype)
+        return super().prove(target, request)
 
     def law(self, target: Any, request: Request) -> Law:
         """Each ReLU works out z by itself: a dot product, 1/T, and the sum over tokens."""

@@ -57,7 +57,7 @@ ENDS = (2.0**-20, 2.0**60)  # ends of R: both formats hold its table, and its sq
 class SoftmaxTraining(Form):
     """2 N + 1 blocks a step for activations with kinks; `limit` is R, a power of two."""
 
-    name = "softmax training"
+    name, asked, plain = "softmax training", "softmax", "plain gradient descent"
     steps: int
     units: tuple[int, ...]
     limit: float
@@ -80,6 +80,11 @@ class SoftmaxTraining(Form):
         table = "".join(f", a table of {part.keys} keys" for part in self.tables)
         blocks = f"{self.sizes[0]} blocks a step and {len(self.units)} to read out"
         return f"softmax, {blocks}, products up to {exactly(self.limit)}{table}"
+
+    @classmethod
+    def beyond(cls, target: Any) -> str:
+        """There are no features for moments."""
+        return "optimizer=" if target.optimizer != "gd" else ""
 
     @property
     def lost(self) -> str:

@@ -40,12 +40,13 @@ other kinds it answers 2. It counts what it spends, so that a file made to waste
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from flint import ctx
 
 from .files import proved
-from .verdict import SECONDS, WORK, Budget, Open, Rejected, Verdict
+from .verdict import SECONDS, WORK, Budget, Open, Rejected, Verdict, need
 
 __all__ = ["Verdict", "check"]
 
@@ -62,6 +63,7 @@ def check(path: Any, work: int = WORK, seconds: float = SECONDS) -> Verdict:
     before = ctx.prec, ctx.cap
     ctx.prec, ctx.cap = BITS, 20
     try:
+        need(os.path.isfile(path), "it is not a regular file")  # a pipe would be waited for
         with open(path, "rb") as file:
             data = file.read()
         return proved(data, Budget(work, seconds))

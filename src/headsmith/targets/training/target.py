@@ -31,7 +31,7 @@ from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target, uniform
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.training.compact import CompactTraining
-from headsmith.constructions.training.form import ENFORCED, Plan
+from headsmith.constructions.training.form import ENFORCED, Form, Plan
 from headsmith.constructions.training.printed_training import PrintedTraining
 from headsmith.constructions.training.softmax_training import SoftmaxTraining
 from headsmith.constructions.training.stream import Matrices
@@ -120,7 +120,8 @@ class Training(Target):
             raise Refusal(f"the output of the network is {' or '.join(OUTPUTS)}, not {self.output!r}")
         if not isinstance(self.biases, bool):
             raise Refusal(f"biases are True or False, not {self.biases!r}")
-        _ = self.bend
+        if self.bend < math.inf:  # one spelling: a sentence with huber(1_0) in it is about a delta of 10
+            object.__setattr__(self, "loss", f"huber({exactly(self.bend)})")
         for name, least in (("rate", math.ulp(0.0)), ("decay", 0.0)):
             object.__setattr__(self, name, read_number(getattr(self, name), name, least))
         object.__setattr__(self, "project", read_box(self.project))
@@ -274,12 +275,7 @@ class Training(Target):
 
     def designs(self, request: Request) -> Iterator[Design]:
         if request.method != "auto":
-            self._refuse_unprinted(request.method)
-        if request.method == "printed":
-            yield PrintedTraining.of(self, request)
-            return
-        if request.method == "softmax":
-            yield SoftmaxTraining.of(self, request, self._tables(request))
+            yield self._otherwise(request)
             return
         root = None
         if self.optimizer == "adam":
@@ -288,15 +284,16 @@ class Training(Target):
             root = root_table(self.optimized, size, near, request.dtype)
         yield CompactTraining.of(self, root, self._tables(request))
 
-    def _refuse_unprinted(self, method: str) -> None:
-        """Only the compact form has tokens for moments; the paper has losses whose slope is a sum of ReLUs."""
-        asked, what = {"optimizer=": self.optimizer != "gd"}, "plain gradient descent"
-        if method == "printed":
-            asked |= {"decay=": self.decay > 0, "loss='logistic'": self.squashed}
-            what += " on the squared or the Huber loss"
-        for word, used in asked.items():
-            if used:
-                raise Refusal(f"method={method!r} is {what}: leave out {word}, or take method='auto', which has it")
+    def _otherwise(self, request: Request) -> Design:
+        """The form that a method names, if it has all that is asked for."""
+        form: type[Form] = PrintedTraining if request.method == "printed" else SoftmaxTraining
+        if word := form.beyond(self):
+            raise Refusal(
+                f"method={request.method!r} is {form.plain}: leave out {word}, or take method='auto', which has it"
+            )
+        if request.method == "printed":
+            return PrintedTraining.of(self, request)
+        return SoftmaxTraining.of(self, request, self._tables(request))
 
     def _tables(self, request: Request) -> tuple[Head, ...]:
         """What the activation needs; of eps each of D weights has its share."""
