@@ -1,0 +1,112 @@
+"""Transformers whose attention has rank 1, and what they are compared with: no layer norm, ReLU, one head a block.
+
+    h <- h + o (v1 . h) softmax[(v1 . h)(v2 . h)],   h <- h + W_2 relu(W_1 h + b_1) + b_2,   tag = argmax (W h + b)
+
+Keys and values share v1, scores are not scaled (low-rank-memorization, eq. 3 and 20). Tokens begin as a learned vector
+of the word plus one of the position. The kinds of attention:
+
+    rank-1    as above
+    mean      v2 = 0: o times the mean of v1 . h over the sentence
+    none      no attention: a function of the word and its position
+    full      one head as wide as a token, query, key, value and output matrices of its own, scores / sqrt(width)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from headsmith.lab.train.transformer import MultiHead, Shape, weigh
+from headsmith.refusal import Refusal
+
+__all__ = ["KINDS", "RankOne", "RankOneTransformer", "Sizes"]
+
+KINDS = ("rank-1", "mean", "none", "full")
+
+
+class Sizes(NamedTuple):
+    """Blocks, width of a token, width of the hidden layer, kind of attention."""
+
+    blocks: int = 1
+    width: int = 128
+    hidden: int = 512
+    attention: str = "rank-1"
+
+
+class RankOne(nn.Module):
+    """o (v1 . h) softmax[(v1 . h)(v2 . h)] over the visible tokens, (B, n, width); without scores, o times a mean.
+
+    >>> RankOne(8)(torch.randn(2, 5, 8), torch.ones(2, 5, dtype=torch.bool)).shape
+    torch.Size([2, 5, 8])
+    """
+
+    def __init__(self, width: int, scores: bool = True) -> None:
+        super().__init__()
+        self.pair = nn.Parameter(torch.empty(1 + scores, width).normal_(std=1 / math.sqrt(width)))  # v1, v2
+        self.out = nn.Parameter(torch.empty(width).normal_(std=1 / math.sqrt(width)))
+
+    def forward(self, h: Tensor, visible: Tensor) -> Tensor:
+        keys = h @ self.pair[0]
+        queries = h @ self.pair[1] if len(self.pair) > 1 else torch.zeros_like(keys)
+        weights = weigh(queries.unsqueeze(-1) * keys.unsqueeze(-2), visible.unsqueeze(-2), "softmax")
+        return (weights @ keys.unsqueeze(-1)) * self.out
+
+
+class FullRank(nn.Module):
+    """One head as wide as a token."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.head = MultiHead(Shape(1, 1, width))
+
+    def forward(self, h: Tensor, visible: Tensor) -> Tensor:
+        return self.head(h, h, visible[:, None, None, :])
+
+
+class Layer(nn.Module):
+    """Attention and feed-forward layer, each added to its input."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        made = {"rank-1": RankOne, "mean": lambda width: RankOne(width, scores=False), "full": FullRank}
+        self.attention = made[sizes.attention](sizes.width) if sizes.attention != "none" else None
+        self.mlp = nn.Sequential(
+            nn.Linear(sizes.width, sizes.hidden), nn.ReLU(), nn.Linear(sizes.hidden, sizes.width)
+        )  # fmt: skip
+
+    def forward(self, h: Tensor, visible: Tensor) -> Tensor:
+        if self.attention is not None:
+            h = h + self.attention(h, visible)
+        return h + self.mlp(h)
+
+
+class RankOneTransformer(nn.Module):
+    """Word ids (B, n) and which of them are there -> scores of the tags (B, n, tags).
+
+    `length` is the number of positions there are vectors for.
+
+    >>> model = RankOneTransformer(Sizes(2, 8, 16), words=20, length=7, tags=3)
+    >>> words = torch.randint(20, (4, 6))
+    >>> model(words, words >= 0).shape
+    torch.Size([4, 6, 3])
+    """
+
+    def __init__(self, sizes: Sizes, words: int, length: int, tags: int) -> None:
+        super().__init__()
+        if min(sizes[:3]) < 1 or sizes.attention not in KINDS:
+            raise Refusal(
+                f"such a transformer needs at least one block, width and hidden unit, and attention "
+                f"{', '.join(KINDS)}; got {tuple(sizes)}"
+            )
+        self.words, self.positions = nn.Embedding(words, sizes.width), nn.Embedding(length, sizes.width)
+        self.blocks = nn.ModuleList(Layer(sizes) for _ in range(sizes.blocks))
+        self.tag = nn.Linear(sizes.width, tags)
+
+    def forward(self, words: Tensor, there: Tensor) -> Tensor:
+        h = self.words(words) + self.positions.weight[: words.shape[1]]
+        for block in self.blocks:
+            h = block(h, there)
+        return self.tag(h)
