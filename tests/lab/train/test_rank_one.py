@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from headsmith.lab.train.rank_one import KINDS, RankOne, RankOneTransformer, Sizes
+from headsmith.lab.train.rank_one import KINDS, RankOne, RankOneShape, RankOneTransformer
 from headsmith.refusal import Refusal
 
 WORDS, LENGTH, TAGS = 9, 7, 3
@@ -13,7 +13,7 @@ THERE = torch.tensor([[True] * 5 + [False] * 2, [True] * 3 + [False] * 4])
 
 
 def model(kind, blocks=2):
-    return RankOneTransformer(Sizes(blocks, 6, 8, kind), WORDS, LENGTH, TAGS).double()
+    return RankOneTransformer(RankOneShape(blocks, 6, 8, kind), WORDS, LENGTH, TAGS).double()
 
 
 def words():
@@ -69,6 +69,6 @@ def test_a_tag_depends_on_the_position(kind):
 
 
 def test_what_cannot_be_built_is_refused():
-    for sizes in (Sizes(0), Sizes(attention="relu"), Sizes(width=0)):
+    for shape in (RankOneShape(0), RankOneShape(attention="relu"), RankOneShape(width=0)):
         with pytest.raises(Refusal, match="attention rank-1, mean, none, full; got"):
-            RankOneTransformer(sizes, WORDS, LENGTH, TAGS)
+            RankOneTransformer(shape, WORDS, LENGTH, TAGS)

@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from headsmith.lab.train.learners import learn, loop_of
-from headsmith.lab.train.rank_one import KINDS, Sizes
+from headsmith.lab.train.rank_one import KINDS, RankOneShape
 from headsmith.lab.train.taggers import ABSENT, Corpus, Tagger, right
 from headsmith.refusal import Refusal
 
 SENTENCES = [["a", "rose", "is", "a", "rose"], ["is", "a"], ["rose"], ["is", "is", "is"], ["a", "is", "rose"]]
 TAGS = [["D", "N", "V", "D", "N"], ["V", "D"], ["V"], ["V", "N", "V"], ["D", "V", "N"]]
 CORPUS = Corpus.of(SENTENCES, TAGS)
-SMALL = Tagger(Sizes(1, 8, 16), CORPUS, epochs=6, rate=1e-2, batch=2)
+SMALL = Tagger(RankOneShape(1, 8, 16), CORPUS, epochs=6, rate=1e-2, batch=2)
 
 
 def test_a_corpus_is_ids_in_rows():
@@ -48,7 +48,7 @@ def test_a_batch_has_no_columns_behind_its_longest_sentence():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, kind):
-    tagger = replace(SMALL, sizes=Sizes(2, 8, 16, kind))
+    tagger = replace(SMALL, shape=RankOneShape(2, 8, 16, kind))
 
     def score(model):
         found = right(model, CORPUS)
@@ -70,7 +70,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_captured_step_asks_the_device_nothing(kind):
     """The device "meta" has shapes and no numbers: whoever asks for one fails, as in a CUDA graph."""
-    tagger = replace(SMALL, sizes=Sizes(2, 8, 16, kind))
+    tagger = replace(SMALL, shape=RankOneShape(2, 8, 16, kind))
     model = tagger.build().to("meta")
     words, tags = tagger.draw("meta")(torch.Generator(), torch.zeros((), dtype=torch.long, device="meta"))
     assert words.shape == tags.shape == (2, 5)  # every step the same: nothing is cut off

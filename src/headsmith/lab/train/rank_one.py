@@ -22,12 +22,12 @@ from torch import Tensor, nn
 from headsmith.lab.train.transformer import MultiHead, Shape, weigh
 from headsmith.refusal import Refusal
 
-__all__ = ["KINDS", "RankOne", "RankOneTransformer", "Sizes"]
+__all__ = ["KINDS", "RankOne", "RankOneShape", "RankOneTransformer"]
 
 KINDS = ("rank-1", "mean", "none", "full")
 
 
-class Sizes(NamedTuple):
+class RankOneShape(NamedTuple):
     """Blocks, width of a token, width of the hidden layer, kind of attention."""
 
     blocks: int = 1
@@ -66,15 +66,15 @@ class FullRank(nn.Module):
         return self.head(h, h, visible[:, None, None, :])
 
 
-class Layer(nn.Module):
+class RankOneBlock(nn.Module):
     """Attention and feed-forward layer, each added to its input."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, shape: RankOneShape) -> None:
         super().__init__()
         made = {"rank-1": RankOne, "mean": lambda width: RankOne(width, scores=False), "full": FullRank}
-        self.attention = made[sizes.attention](sizes.width) if sizes.attention != "none" else None
+        self.attention = made[shape.attention](shape.width) if shape.attention != "none" else None
         self.mlp = nn.Sequential(
-            nn.Linear(sizes.width, sizes.hidden), nn.ReLU(), nn.Linear(sizes.hidden, sizes.width)
+            nn.Linear(shape.width, shape.hidden), nn.ReLU(), nn.Linear(shape.hidden, shape.width)
         )  # fmt: skip
 
     def forward(self, h: Tensor, visible: Tensor) -> Tensor:
@@ -88,22 +88,22 @@ class RankOneTransformer(nn.Module):
 
     `length` is the number of positions there are vectors for.
 
-    >>> model = RankOneTransformer(Sizes(2, 8, 16), words=20, length=7, tags=3)
+    >>> model = RankOneTransformer(RankOneShape(2, 8, 16), words=20, length=7, tags=3)
     >>> words = torch.randint(20, (4, 6))
     >>> model(words, words >= 0).shape
     torch.Size([4, 6, 3])
     """
 
-    def __init__(self, sizes: Sizes, words: int, length: int, tags: int) -> None:
+    def __init__(self, shape: RankOneShape, words: int, length: int, tags: int) -> None:
         super().__init__()
-        if min(sizes[:3]) < 1 or sizes.attention not in KINDS:
+        if min(shape[:3]) < 1 or shape.attention not in KINDS:
             raise Refusal(
                 f"such a transformer needs at least one block, width and hidden unit, and attention "
-                f"{', '.join(KINDS)}; got {tuple(sizes)}"
+                f"{', '.join(KINDS)}; got {tuple(shape)}"
             )
-        self.words, self.positions = nn.Embedding(words, sizes.width), nn.Embedding(length, sizes.width)
-        self.blocks = nn.ModuleList(Layer(sizes) for _ in range(sizes.blocks))
-        self.tag = nn.Linear(sizes.width, tags)
+        self.words, self.positions = nn.Embedding(words, shape.width), nn.Embedding(length, shape.width)
+        self.blocks = nn.ModuleList(RankOneBlock(shape) for _ in range(shape.blocks))
+        self.tag = nn.Linear(shape.width, tags)
 
     def forward(self, words: Tensor, there: Tensor) -> Tensor:
         h = self.words(words) + self.positions.weight[: words.shape[1]]

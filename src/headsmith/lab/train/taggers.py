@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from headsmith.lab.train.rank_one import RankOneTransformer, Sizes
+from headsmith.lab.train.rank_one import RankOneShape, RankOneTransformer
 from headsmith.records import sha256
 from headsmith.refusal import Refusal
 
@@ -67,7 +67,7 @@ class Tagger:
     """A transformer, the corpus it is to tag, and for how many epochs it trains.
 
     >>> corpus = Corpus.of([["a", "rose"], ["rose"]], [["D", "N"], ["N"]])
-    >>> tagger = Tagger(Sizes(width=8, hidden=8), corpus, epochs=60, rate=1e-2)
+    >>> tagger = Tagger(RankOneShape(width=8, hidden=8), corpus, epochs=60, rate=1e-2)
     >>> from headsmith.lab.train.learners import learn
     >>> fit, _ = learn(tagger)
     >>> right(fit.model, corpus).tolist()
@@ -75,7 +75,7 @@ class Tagger:
     """
 
     schedule: ClassVar[str] = "constant"
-    sizes: Sizes
+    shape: RankOneShape
     corpus: Corpus
     epochs: int
     rate: float = 1e-3
@@ -96,14 +96,14 @@ class Tagger:
     def settings(self) -> dict[str, Any]:
         """What names the folder of its run: of the corpus its hash."""
         own = {key: getattr(self, key) for key in ("epochs", "rate", "batch", "seed")}
-        return {"kind": "tagger", **own, **self.sizes._asdict(), "corpus": self.corpus.digest()}
+        return {"kind": "tagger", **own, **self.shape._asdict(), "corpus": self.corpus.digest()}
 
     def build(self) -> RankOneTransformer:
         """The module before training; its weights depend on the seed alone."""
         words, tags = self.corpus.words, self.corpus.tags
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            return RankOneTransformer(self.sizes, int(words.max()) + 1, words.shape[1], int(tags.max()) + 1)
+            return RankOneTransformer(self.shape, int(words.max()) + 1, words.shape[1], int(tags.max()) + 1)
 
     def draw(self, device: str) -> Callable[[torch.Generator, Tensor], tuple[Tensor, Tensor]]:
         """Words and tags of a step; on a CPU without what is behind the longest sentence of the batch."""

@@ -2,7 +2,7 @@
 
 PRESETS = ("smoke", "good", "full")
 
-EXPERIMENTS: dict[str, tuple[str, str, int]] = {}
+EXPERIMENTS = {"figure-1": ("figure_1", "one layer of rank 1 passes what words alone say", 11)}
 """Item -> its module, its first claim, how many claims it has."""
 
 ERRATA: tuple[str, ...] = ()

@@ -1,0 +1,58 @@
+"""Ceilings by hand, and that they are ceilings: no rule of the same key does better."""
+
+from itertools import pairwise
+
+import pytest
+
+from headsmith.papers.low_rank_memorization.ceilings import KEYS, PLACED, WORD, ambiguous, ceiling, ceilings
+from headsmith.papers.low_rank_memorization.conll import Tagged, conll
+from headsmith.papers.low_rank_memorization.synthetic import made_up
+from headsmith.refusal import Refusal
+
+DATA = Tagged(
+    (("may", "go"), ("go", "may"), ("may", "go"), ("go", "go", "may")),
+    (("NAME", "VERB"), ("VERB", "VERB"), ("VERB", "NAME"), ("VERB", "VERB", "VERB")),
+)
+
+
+def test_ceilings_by_hand():
+    """may: NAME, VERB, VERB, VERB; go: VERB, VERB, NAME, VERB, VERB; the first and third sentence contradict."""
+    found = ceilings(DATA)
+    assert found["nothing"] == found[WORD] == 7 / 9
+    assert found[PLACED] == 7 / 9  # may at 0: NAME, VERB; go at 1: VERB, NAME, VERB
+    assert found["word, position, length"] == found["position, sentence"] == 7 / 9
+    assert found["word, multiset"] == 7 / 9 and found["word, length"] == 7 / 9
+
+
+def test_where_context_is_needed_is_a_matter_of_word_and_position():
+    needed = ambiguous(DATA)
+    assert needed == [[True, True], [False, False], [True, True], [False, True, False]]
+    assert ceiling(DATA, KEYS[PLACED], needed) == pytest.approx(3 / 5)
+
+
+def test_who_sees_more_has_a_higher_ceiling():
+    for data in (DATA, made_up()):
+        found = ceilings(data)
+        chain = ("nothing", WORD, PLACED, "word, position, length", "word, position, multiset", "position, sentence")
+        assert all(found[a] <= found[b] for a, b in pairwise(chain))
+
+
+def test_nothing_to_be_right_of_is_all_right():
+    assert ceiling(DATA, KEYS[WORD], [[False] * 3] * 4) == 1.0
+
+
+@pytest.mark.slow
+def test_the_ceilings_of_the_real_corpus_to_six_digits(tmp_path):
+    """Skipped where it cannot be fetched."""
+    try:
+        train = conll(tmp_path)
+    except Refusal as refusal:
+        pytest.skip(str(refusal))
+    assert {name: round(value, 6) for name, value in ceilings(train).items()} == {
+        "nothing": 0.832812, "word": 0.974236, "word, position": 0.990448, "word, length": 0.991072,
+        "word, position, length": 0.997633, "word, multiset": 0.998389, "word, position, multiset": 0.999990,
+        "position, sentence": 0.999990,
+    }  # fmt: skip
+    needed = ambiguous(train)
+    assert sum(map(sum, needed)) == 25_667
+    assert ceiling(train, KEYS[PLACED], needed) == pytest.approx(0.924222, abs=1e-6)
