@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -103,3 +106,25 @@ def test_the_end_says_whether_to_call_again(tmp_path, capsys):
     driver.end(tmp_path / "raw.json", result)
     driver.end(tmp_path / "raw.json", result | {"measurements": {}})
     assert capsys.readouterr().out.split("\n")[:2] == ["call again", "finished"]
+
+
+ALONE = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in {'rich', 'scipy', 'safetensors', 'typer', 'flint', 'pydantic', 'matplotlib'}:
+            raise ImportError(name)
+sys.meta_path.insert(0, Block())
+from headsmith.papers.PAPER.gpu import main
+raise SystemExit(main(['--dry', '--preset', 'smoke', '--out', sys.argv[1], '--work', sys.argv[2], *sys.argv[3:]]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "paper, options", [("low_rank_memorization", []), ("deep_optimizers", ["--attention", "relu"])]
+)
+def test_a_driver_needs_torch_and_numpy_alone(tmp_path, paper, options):
+    command = [sys.executable, "-c", ALONE.replace("PAPER", paper), str(tmp_path / "out"), str(tmp_path / "work")]
+    subprocess.run([*command, *options], check=True, env=os.environ | {"HEADSMITH_DEVICE": "cpu"})
+    assert "measurements" in json.loads((tmp_path / "out" / "figure-1.json").read_text())

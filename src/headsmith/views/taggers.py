@@ -19,7 +19,7 @@ COLOURS = {
 STYLES = ("-", "--", ":")
 """Of the depths, in their order."""
 TITLES = {"all": "all words", "context": "words that need context"}
-LINES = ("nothing", "word", "word, position", "word, multiset")
+LINES = ("nothing", "word", "word, position", "multiset, word")
 """The ceilings that are drawn."""
 
 

@@ -30,9 +30,9 @@ KEYS: dict[str, Keys] = {
     PLACED: lambda words: zip(words, range(len(words)), strict=True),
     "word, length": lambda words: [(word, len(words)) for word in words],
     "word, position, length": lambda words: [(*key, len(words)) for key in enumerate(words)],
-    "word, multiset": lambda words: [(word, seen) for seen in [_multiset(words)] for word in words],
-    "word, position, multiset": lambda words: [(*key, seen) for seen in [_multiset(words)] for key in enumerate(words)],
-    "position, sentence": lambda words: [(k, tuple(words)) for k in range(len(words))],
+    "multiset, word": lambda words: [(word, seen) for seen in [_multiset(words)] for word in words],
+    "multiset, word, position": lambda words: [(*key, seen) for seen in [_multiset(words)] for key in enumerate(words)],
+    "sequence, position": lambda words: [(k, tuple(words)) for k in range(len(words))],
 }
 """What is seen of a word -> the keys of the words of a sentence."""
 
