@@ -102,7 +102,7 @@ def collision(
     pair = int(first[keys[second]]), second
     seen = [visible(at, tokens, lengths, causal) for at in pair]
     places = [at - span(at, lengths)[0] for at in pair]
-    if places[0] == places[1] and np.array_equal(*seen):
+    if places[0] == places[1] and np.array_equal(seen[0], seen[1]):
         return Collision(*pair, "contradiction")
     return Collision(*pair, "order" if len(seen[0]) == len(seen[1]) else "multiplicity")
 
