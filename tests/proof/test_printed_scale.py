@@ -54,6 +54,10 @@ def test_a_large_table_has_a_figure_too():
     assert -1e15 < found < -1e12
 
 
+def test_a_corpus_has_a_figure_too():
+    assert PrintedScale(n=113, types=23_623, features=23_623, r_min=0.999, r_max=1.001, eps=1.414).log10_gap < -1e20
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

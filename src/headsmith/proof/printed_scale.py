@@ -90,21 +90,26 @@ class PrintedScale(Shown):
     @property
     def gap(self) -> arb:
         """Eq 8: what two outputs are at least apart, for different sets or different tokens."""
+        return self._log_gap.exp()
+
+    @property
+    def _log_gap(self) -> arb:
+        """log of Eq 8, whose exp no ball resolves once it has more than some 10^15 digits."""
         eps, r_min, r_max = self._constants
         size = self._types * self.delta * arb.pi() * self.features
         factor = 2 * arb(self.n).log() ** 2 * eps**2 * r_min / (r_max**2 * size)
-        return factor * (-size * r_max**2 / (4 * eps * r_min)).exp()
+        return factor.log() - size * r_max**2 / (4 * eps * r_min)
 
     @property
     def log10_gap(self) -> float:
         """log10 of Eq 8, rounded down."""
-        return log10(self.gap)
+        return floor_float(self._log_gap / arb(10).log())
 
     def executed(self, sequences: Sequence[Sequence[Number]]) -> arb:
         """The smallest distance of two outputs that the printed weights make of tokens on a line, in exact arithmetic.
 
         Of each pair of sequences and each token x that both hold: eps/(4 r_max) |boltz(U x X) - boltz(U x X')|/(U x),
-        in as many digits as it takes. U is rounded to a float first: no more than its size counts.
+        in as many digits as it takes. U is rounded to a fraction first: no more than its size counts.
 
         >>> tiny = [[1.0, -0.5], [1.0, 2.0], [-0.5, 2.0]]
         >>> round(log10(PrintedScale(2, 3, 1, 0.4995, 2.002, 0.999).executed(tiny)))
@@ -113,7 +118,7 @@ class PrintedScale(Shown):
         if self.features != 1 or any(0 in sequence for sequence in sequences):
             raise Refusal("the printed weights are carried out for tokens on a line, none of them 0")
         eps, _, r_max = self._constants
-        U, gaps = Fraction(float(self.scale)), []
+        U, gaps = _fraction(self.scale), []
         for one, other in combinations(sequences, 2):
             for x in sorted({*one} & {*other}):
                 scores = ([U * Fraction(x) * Fraction(y) for y in side] for side in (one, other))
@@ -139,6 +144,12 @@ class PrintedScale(Shown):
             ("r (Eq 7)", f"{float(self.radius):.3g}"),
             ("promised gap (Eq 8)", power(self.log10_gap)),
         ]
+
+
+def _fraction(x: arb) -> Fraction:
+    """The middle of a ball, as the fraction it is."""
+    man, exp = x.mid().man_exp()
+    return Fraction(int(man)) * Fraction(2) ** int(exp)
 
 
 def log10(x: arb) -> float:
