@@ -122,3 +122,16 @@ def visible(position: int, tokens: np.ndarray, lengths: np.ndarray, causal: bool
     """The tokens that a position sees, in order."""
     start, stop = span(position, lengths)
     return tokens[start : position + 1 if causal else stop]
+
+
+def row_codes(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(one row of each kind, the number of the kind of each row), for rows (count, entries), in order of appearance.
+
+    >>> kinds, codes = row_codes(np.array([[1, 2], [0, 5], [1, 2]]))
+    >>> kinds.tolist(), codes.tolist()
+    ([[1, 2], [0, 5]], [0, 1, 0])
+    """
+    whole = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
+    _, first, codes = np.unique(whole, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return rows[first[order]], np.argsort(order)[codes]
