@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from headsmith.lab.train.rank_one import KINDS, RankOne, RankOneShape, RankOneTransformer
+from headsmith.lab.train.rank_one import KINDS, RankOneAttention, RankOneShape, RankOneTransformer
 from headsmith.refusal import Refusal
 
 WORDS, LENGTH, TAGS = 9, 7, 3
@@ -24,7 +24,7 @@ def words():
 @torch.no_grad()
 def test_attention_is_equation_20(scores):
     """One token at a time: o times a softmax mean of v1 . h, values and keys the same, scores not scaled."""
-    layer, h = RankOne(6, scores).double(), torch.randn(2, LENGTH, 6).double()
+    layer, h = RankOneAttention(6, scores).double(), torch.randn(2, LENGTH, 6).double()
     found = layer(h, THERE)
     v1, v2 = layer.pair[0], layer.pair[1] if scores else torch.zeros(6).double()
     for b in range(2):

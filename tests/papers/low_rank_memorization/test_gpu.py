@@ -43,10 +43,10 @@ def test_a_probe_asks_one_seed_of_each(capsys):
 
 
 def test_offline_without_the_corpus_the_refusal_comes_before_any_training(tmp_path, monkeypatch):
-    def refuse(folder, part="train"):
+    def refuse(split="train", folder=None):
         raise Refusal(f"put it into {folder}")
 
-    monkeypatch.setattr(gpu, "conll", refuse)
+    monkeypatch.setattr(gpu, "conll2003", refuse)
     monkeypatch.setattr(gpu.driver, "begin", lambda parser, argv: parser.parse_args(argv))
     with pytest.raises(Refusal, match=f"put it into {tmp_path}"):
         gpu.main(["--data", str(tmp_path), "--out", str(tmp_path / "out")])

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from headsmith.lab.train.transformer import MultiHead, Shape, weigh
 from headsmith.refusal import Refusal
 
-__all__ = ["KINDS", "RankOne", "RankOneShape", "RankOneTransformer"]
+__all__ = ["KINDS", "RankOneAttention", "RankOneShape", "RankOneTransformer"]
 
 KINDS = ("rank-1", "mean", "none", "full")
 
@@ -36,10 +36,10 @@ class RankOneShape(NamedTuple):
     attention: str = "rank-1"
 
 
-class RankOne(nn.Module):
+class RankOneAttention(nn.Module):
     """o (v1 . h) softmax[(v1 . h)(v2 . h)] over the visible tokens, (B, n, width); without scores, o times a mean.
 
-    >>> RankOne(8)(torch.randn(2, 5, 8), torch.ones(2, 5, dtype=torch.bool)).shape
+    >>> RankOneAttention(8)(torch.randn(2, 5, 8), torch.ones(2, 5, dtype=torch.bool)).shape
     torch.Size([2, 5, 8])
     """
 
@@ -71,7 +71,11 @@ class RankOneBlock(nn.Module):
 
     def __init__(self, shape: RankOneShape) -> None:
         super().__init__()
-        made = {"rank-1": RankOne, "mean": lambda width: RankOne(width, scores=False), "full": FullRank}
+        made = {
+            "rank-1": RankOneAttention,
+            "mean": lambda width: RankOneAttention(width, scores=False),
+            "full": FullRank,
+        }
         self.attention = made[shape.attention](shape.width) if shape.attention != "none" else None
         self.mlp = nn.Sequential(
             nn.Linear(shape.width, shape.hidden), nn.ReLU(), nn.Linear(shape.hidden, shape.width)

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from headsmith.doors.labelled import Labelled
 from headsmith.lab.train.learners import learn
 from headsmith.lab.train.taggers import Tagger
 from headsmith.lab.train.training import Fit
 from headsmith.papers.driver import device, device_name
 from headsmith.papers.low_rank_memorization.ceilings import PLACED, WORD, ambiguous, ceilings
-from headsmith.papers.low_rank_memorization.conll import Tagged, conll
+from headsmith.papers.low_rank_memorization.conll import conll2003
 from headsmith.papers.low_rank_memorization.synthetic import made_up
 from headsmith.papers.low_rank_memorization.tagging import PARTS, Scoring, called, mean, measure, scorer, taggers
 from headsmith.papers.registry import Claim, Outcome, Row, beyond, experiment
@@ -148,9 +149,9 @@ def _shown(value: tuple[float, float]) -> str:
     return f"{value[0]:.4f} ± {value[1]:.4f}"
 
 
-def first(data: Tagged, sentences: int) -> Tagged:
+def first(data: Labelled, sentences: int) -> Labelled:
     """The first so many sentences."""
-    return Tagged(data.words[:sentences], data.tags[:sentences])
+    return Labelled(data.sequences[:sentences], data.labels[:sentences])
 
 
 def picture(m: Measured) -> Any:
@@ -201,10 +202,9 @@ def known(good: bool) -> dict[str, Any]:
 )  # fmt: skip
 def figure_1(settings: Mapping[str, Any], record: Record) -> Outcome:
     """Train everybody on the first so many sentences of CoNLL-2003; `smoke` takes 1200 of them and a CPU."""
-    folder = record.folder.parent
-    data = first(conll(folder / "conll2003"), settings["sentences"])
+    data, out = first(conll2003(), settings["sentences"]), record.folder.parent / "lab"
 
     def train(tagger: Tagger, score: Scoring) -> Fit:
-        return learn(tagger, folder / "lab", device=device(), notes=settings["notes"], score=score)[0]
+        return learn(tagger, out, device=device(), notes=settings["notes"], score=score)[0]
 
     return outcome(measure(settings, data, train) | {"device": device_name()})

@@ -1,7 +1,7 @@
 """Figure 1 on a GPU, in calls that end in time: `python -m headsmith.papers.low_rank_memorization.gpu --minutes 9`.
 
-What a call does is said in `papers/driver.py`. The machine may be offline: --data is a folder with the archive that
-`conll.py` names, or with the train.txt that was read out of it. --dry trains on made-up sentences.
+What a call does is said in `papers/driver.py`. The machine may be offline: --data is a folder with the train.txt that
+`conll.py` fetches elsewhere. --dry trains on made-up sentences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headsmith.lab.train.learners import learn
 from headsmith.lab.train.taggers import Tagger
 from headsmith.lab.train.training import Fit
 from headsmith.papers import driver
-from headsmith.papers.low_rank_memorization.conll import TAGS, conll
+from headsmith.papers.low_rank_memorization.conll import conll2003
 from headsmith.papers.low_rank_memorization.figure_1 import PAPER, PRESETS, first, last, outcome
 from headsmith.papers.low_rank_memorization.synthetic import made_up
 from headsmith.papers.low_rank_memorization.tagging import PARTS, Scoring, measure, scorer, taggers
@@ -33,12 +33,13 @@ def main(argv: list[str] | None = None) -> int:
     if options.report:
         return driver.report(Path(options.report), out, lambda _, m, __: outcome(m))
     late = driver.clock(options.minutes)
-    data = made_up() if options.dry else first(conll(options.data), settings["sentences"])
+    data = made_up() if options.dry else first(conll2003(folder=options.data), settings["sentences"])
     every = [(f"{name}, seed {one.seed}", one) for name, seeds in taggers(settings, data).items() for one in seeds]
     if options.probe:
         driver.probe([(name, one) for name, one in every if one.seed == 0], 3 if options.dry else 300)
         return 0
-    score = scorer(every[0][1].corpus, data)
+    corpus = every[0][1].corpus
+    score, worst = scorer(corpus, data), math.log(int(corpus.tags.max()) + 1)
 
     def train(tagger: Tagger, until: Callable[[Fit], bool] = lambda _: False) -> tuple[Fit, bool]:
         where, notes = driver.device(), settings["notes"]
@@ -48,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         return train(tagger)[0]
 
     result = driver.opening(f"{PAPER}/figure-1", options.preset, settings, options.precision)
-    if driver.trained(every, train, late, result["losses"], math.log(len(TAGS))):
+    if driver.trained(every, train, late, result["losses"], worst):
         result["measurements"] = measure(settings, data, again) | {"device": result["device"]}
         _print(result["measurements"])
     return driver.end(out / "figure-1.json", result)
@@ -63,7 +64,7 @@ def _print(m: dict[str, Any]) -> None:
 def _asked(argv: list[str] | None) -> tuple[argparse.Namespace, dict[str, Any]]:
     """The options, and the settings that they change."""
     parser = driver.options("headsmith.papers.low_rank_memorization.gpu", str(__doc__), PRESETS, PAPER)
-    parser.add_argument("--data", default="out/conll2003", help="folder of the corpus")
+    parser.add_argument("--data", type=Path, help="folder with train.txt of the corpus, if not where it is fetched to")
     for name, kind in (("epochs", int), ("rate", float), ("seeds", int)):
         parser.add_argument(f"--{name}", type=kind)
     options = driver.begin(parser, argv)

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from headsmith.papers.low_rank_memorization.conll import Tagged
+from headsmith.doors.labelled import Labelled
 
 __all__ = ["made_up"]
 
 OTHERS = {"ka": "PART", "ko": "PART", "lo": "NAME"}
 
 
-def made_up() -> Tagged:
+def made_up() -> Labelled:
     """The twelve orders of "mi", "lo" and one of "ka" and "ko".
 
-    >>> made_up().words[0], made_up().tags[0]
-    (('mi', 'lo', 'ka'), ('VERB', 'NAME', 'PART'))
+    >>> made_up().sequences[0], made_up().labels[0]
+    (['mi', 'lo', 'ka'], ['VERB', 'NAME', 'PART'])
     """
-    sentences = [order for part in ("ka", "ko") for order in permutations(("mi", "lo", part))]
+    sentences = [list(order) for part in ("ka", "ko") for order in permutations(("mi", "lo", part))]
     said = [OTHERS | {"mi": "VERB" if "ka" in words else "NOUN"} for words in sentences]
-    tags = [tuple(one[word] for word in words) for words, one in zip(sentences, said, strict=True)]
-    return Tagged(tuple(sentences), tuple(tags))
+    return Labelled(sentences, [[one[word] for word in words] for words, one in zip(sentences, said, strict=True)])

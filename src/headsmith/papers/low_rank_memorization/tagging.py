@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headsmith.doors.labelled import Labelled
 from headsmith.lab.train.rank_one import RankOneShape
 from headsmith.lab.train.taggers import Corpus, Tagger, right
 from headsmith.lab.train.training import Fit
 from headsmith.papers.low_rank_memorization.ceilings import ambiguous, ceilings
-from headsmith.papers.low_rank_memorization.conll import Tagged
 
 __all__ = ["ATTENTIONS", "PARTS", "called", "mean", "measure", "scorer", "taggers"]
 
@@ -42,9 +42,9 @@ def called(kind: str, blocks: int) -> str:
     return f"{ATTENTIONS[kind]}, {blocks} layer{'s' * (blocks > 1)}"
 
 
-def taggers(settings: Settings, data: Tagged) -> dict[str, list[Tagger]]:
+def taggers(settings: Settings, data: Labelled) -> dict[str, list[Tagger]]:
     """By name, one for each seed: rank 1 at every depth first, then the controls at theirs."""
-    corpus = Corpus.of(*data)
+    corpus = Corpus.of(data.sequences, data.labels)
     depths = {kind: settings["depths" if kind == "rank-1" else "controls"] for kind in ATTENTIONS}
     made = {key: settings[key] for key in ("epochs", "rate", "batch")}
     return {
@@ -57,7 +57,7 @@ def taggers(settings: Settings, data: Tagged) -> dict[str, list[Tagger]]:
     }
 
 
-def scorer(corpus: Corpus, data: Tagged) -> Scoring:
+def scorer(corpus: Corpus, data: Labelled) -> Scoring:
     """The share of right tags of a model, for each of PARTS."""
     needed = torch.zeros_like(corpus.there)
     for row, flags in zip(needed, ambiguous(data), strict=True):
@@ -75,7 +75,7 @@ def _share(found: Tensor, among: Tensor) -> float:
     return int((found & among).sum()) / max(1, int(among.sum()))
 
 
-def measure(settings: Settings, data: Tagged, train: Callable[[Tagger, Scoring], Fit]) -> dict[str, Any]:
+def measure(settings: Settings, data: Labelled, train: Callable[[Tagger, Scoring], Fit]) -> dict[str, Any]:
     """The measurements; `train(tagger, score)` trains, continues or reads back."""
     named, needed = taggers(settings, data), ambiguous(data)
     some = next(iter(named.values()))[0]
@@ -86,10 +86,10 @@ def measure(settings: Settings, data: Tagged, train: Callable[[Tagger, Scoring],
         curves[name]["loss"] = [fit.losses for fit in fits]
         parameters[name] = sum(p.numel() for p in fits[0].model.parameters())
     return {
-        "sentences": len(data.words), "words": sum(map(len, data.words)), "context": sum(map(sum, needed)),
+        "sentences": len(data.sequences), "words": data.tokens, "context": sum(map(sum, needed)),
         "types": int(some.corpus.words.max()) + 1, "epochs": settings["epochs"], "steps": some.steps,
         "seeds": settings["seeds"], "depths": list(settings["depths"]), "controls": list(settings["controls"]),
-        "at": [step * some.batch / len(data.words) for step in fits[0].steps], "curves": curves,
+        "at": [step * some.batch / len(data.sequences) for step in fits[0].steps], "curves": curves,
         "parameters": parameters, "ceilings": {"all": ceilings(data), "context": ceilings(data, needed)},
     }  # fmt: skip
 
