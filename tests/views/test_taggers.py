@@ -1,6 +1,9 @@
 """Curves of wrong tags, and lines that nobody can pass."""
 
+from itertools import pairwise
+
 import numpy as np
+import pytest
 
 from headsmith.views.taggers import LINES, curves
 
@@ -35,8 +38,30 @@ def test_depths_differ_in_style_and_kinds_in_colour():
 
 def test_ceilings_of_one_height_share_a_line_and_those_without_errors_have_none():
     left, right = curves(M).axes
-    assert [t.get_text() for t in left.texts] == [f"who sees {name}" for name in LINES[:3]]
-    assert [t.get_text() for t in right.texts] == ["who sees nothing", "who sees word; who sees word, position"]
+    assert [t.get_text() for t in left.texts] == [f"sees {name}" for name in LINES[:3]]
+    assert [t.get_text() for t in right.texts] == ["sees nothing", "sees word or word, position"]
+
+
+def test_the_printed_number_is_a_level_of_all_words():
+    left, right = curves(M | {"printed": [0.95, 800]}).axes
+    assert [t.get_text() for t in left.texts if "printed" in t.get_text()] == ["printed (800 epochs)"]
+    assert len(left.lines) == len(curves(M).axes[0].lines) + 1 and not [
+        t for t in right.texts if "printed" in t.get_text()
+    ]
+
+
+def test_the_legend_is_ordered_by_kind_and_depth_whatever_the_order_of_the_record():
+    mixed = M | {"curves": dict(sorted(M["curves"].items()))}
+    assert [text.get_text() for text in curves(mixed).legends[0].get_texts()] == list(M["curves"])
+
+
+def test_names_of_levels_do_not_lie_on_each_other():
+    close = M | {
+        "ceilings": {part: dict(zip(LINES, (0.8, 0.97, 0.971, 0.972), strict=True)) for part in ("all", "context")}
+    }
+    for ax in curves(close).axes:
+        heights = [t.get_position()[1] for t in ax.texts]
+        assert all(low < 0.8 * high for high, low in pairwise(heights)) and heights[1] == pytest.approx(0.03)
 
 
 def test_one_seed_has_no_band():

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from headsmith.papers.low_rank_memorization import figure_1
-from headsmith.papers.low_rank_memorization.ceilings import PLACED, WORD
 from headsmith.papers.low_rank_memorization.figure_1 import CLAIMS, PRESETS, known, outcome
 from headsmith.papers.low_rank_memorization.synthetic import made_up
 from headsmith.papers.low_rank_memorization.tagging import called
@@ -78,7 +77,12 @@ def test_rows_name_every_transformer_and_every_ceiling():
     rows = outcome(known(True)).rows
     assert rows[0].name == "rank-1 attention, 1 layer" and rows[0].printed == "0.9872 (whole corpus, 800 epochs)"
     assert rows[0].ours == "0.9860 ± 0.0001; where context is needed 0.9700 ± 0.0000" and rows[0].seeds == 2
-    assert [row.name for row in rows[-2:]] == [f"ceiling: {WORD}", f"ceiling: {PLACED}"]
+    assert rows[-1].name == "ceiling of who sees sequence, position" and rows[-1].ours.startswith("1.000000; where")
+    sorted_ = known(True)
+    sorted_["curves"] = dict(sorted(sorted_["curves"].items()))
+    assert outcome(sorted_).rows == rows
+    assert outcome(sorted_).measurements["printed"] == [0.9872, 800]
+    assert outcome(sorted_ | {"sentences": 1200}).measurements["printed"] is None
 
 
 def test_presets_differ_from_the_papers_in_epochs_alone_and_smoke_in_size():

@@ -29,7 +29,7 @@ def test_the_driver_runs_dry_in_two_calls_and_reports(tmp_path):
         f"good-figure-1.{end}" for end in ("json", "md", "png")
     }
     text = (tmp_path / "docs" / "good-figure-1.md").read_text()
-    assert "9 steps, 2 seeds" in text and "ceiling: word, position" in text and "too short to tell" in text
+    assert "9 steps, 2 seeds" in text and "ceiling of who sees word, position" in text and "too short to tell" in text
 
 
 def test_options_change_the_preset(tmp_path):

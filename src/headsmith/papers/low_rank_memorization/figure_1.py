@@ -17,10 +17,19 @@ from headsmith.lab.train.learners import learn
 from headsmith.lab.train.taggers import Tagger
 from headsmith.lab.train.training import Fit
 from headsmith.papers.driver import device, device_name
-from headsmith.papers.low_rank_memorization.ceilings import PLACED, WORD, ambiguous, ceilings
+from headsmith.papers.low_rank_memorization.ceilings import KEYS, PLACED, WORD, ambiguous, ceilings
 from headsmith.papers.low_rank_memorization.conll import conll2003
 from headsmith.papers.low_rank_memorization.synthetic import made_up
-from headsmith.papers.low_rank_memorization.tagging import PARTS, Scoring, called, mean, measure, scorer, taggers
+from headsmith.papers.low_rank_memorization.tagging import (
+    ATTENTIONS,
+    PARTS,
+    Scoring,
+    called,
+    mean,
+    measure,
+    scorer,
+    taggers,
+)
 from headsmith.papers.registry import Claim, Outcome, Row, beyond, experiment
 from headsmith.records import Record
 
@@ -130,19 +139,22 @@ def _level(m: Measured, part: str, seen: str) -> tuple[float, float]:
 
 
 def outcome(m: dict[str, Any]) -> Outcome:
-    """The rows of the table: transformers, then ceilings."""
+    """The rows of the table: transformers by kind and depth, then ceilings, however the record has sorted them."""
+    every = [called(kind, blocks) for kind in ATTENTIONS for blocks in sorted({*m["depths"], *m["controls"]})]
     rows = [
         Row(
             name, f"{PRINTED} (whole corpus, {PRINTED_EPOCHS} epochs)" if name == ONE else None,
             "; where context is needed ".join(_shown(last(m, name, part)) for part in PARTS), seeds=m["seeds"],
         )
-        for name in m["curves"]
+        for name in every if name in m["curves"]
     ]  # fmt: skip
-    for seen, value in m["ceilings"]["all"].items():
-        rows.append(
-            Row(f"ceiling: {seen}", None, f"{value:.6f}; where context is needed {m['ceilings']['context'][seen]:.4f}")
-        )
-    return Outcome(m, rows)
+    levels = {seen: [m["ceilings"][part][seen] for part in PARTS] for seen in KEYS}
+    rows += [
+        Row(f"ceiling of who sees {seen}", None, f"{all_:.6f}; where context is needed {needed:.4f}")
+        for seen, (all_, needed) in levels.items()
+    ]
+    printed = [PRINTED, PRINTED_EPOCHS] if m["sentences"] == SENTENCES else None  # of another corpus it says nothing
+    return Outcome(m | {"printed": printed}, rows)
 
 
 def _shown(value: tuple[float, float]) -> str:
@@ -189,7 +201,8 @@ def known(good: bool) -> dict[str, Any]:
     for key, value in ends.items():
         rising = [[value - 0.02 * good + step, value + step] for step in (-1e-4, 1e-4)]
         curves[called(*key)] = {"all": rising, "context": [[context.get(key, 0.9)] * 2] * 2}
-    levels = {"all": {WORD: 0.974, PLACED: 0.990}, "context": {WORD: 0.91, PLACED: 0.92}}
+    levels = {"all": dict.fromkeys(KEYS, 1.0) | {WORD: 0.974, PLACED: 0.990}}
+    levels["context"] = dict.fromkeys(KEYS, 1.0) | {WORD: 0.91, PLACED: 0.92}
     return {
         "curves": curves, "ceilings": levels, "at": [400.0, 800.0], "epochs": PRINTED_EPOCHS, "steps": 10**5,
         "seeds": 2, "sentences": SENTENCES, "context": 10**4, "depths": [1, 3, 6], "controls": [1],

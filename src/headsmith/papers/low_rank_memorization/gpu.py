@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
         driver.probe([(name, one) for name, one in every if one.seed == 0], 3 if options.dry else 300)
         return 0
     corpus = every[0][1].corpus
-    score, worst = scorer(corpus, data), math.log(int(corpus.tags.max()) + 1)
+    score, worst = scorer(corpus, data), 2 * math.log(int(corpus.tags.max()) + 1)  # twice that of a blind guess
 
     def train(tagger: Tagger, until: Callable[[Fit], bool] = lambda _: False) -> tuple[Fit, bool]:
         where, notes = driver.device(), settings["notes"]
