@@ -105,12 +105,17 @@ class Tagging(Shown):
         return f"{word} at place {place} of sequence {sequence}, labelled {told} and elsewhere {taken}"
 
 
-def tag(data: Labelled, dtype: str = "float64", method: str = "auto") -> Tagging:
-    """One softmax head of rank 1 and one ReLU layer that give every token of the file its label, with positions."""
+def tag(data: Labelled, dtype: str = "float64", method: str = "auto", features: int | None = None) -> Tagging:
+    """One softmax head of rank 1 and one ReLU layer that give every token of the file its label, with positions.
+
+    features   None: embeddings of words are chosen with the network; else they are Gaussian, of this width, seed 0
+    """
     read = numbered(data.sequences, data.labels)
     keys = context_keys(read.tokens, read.lengths, positions=True)
     settled = settle(keys, read.labels)
-    net = compile(Recall(read.tokens, settled, positions=True, lengths=read.lengths), dtype=dtype, method=method)
+    table = None if features is None else np.random.default_rng(0).normal(size=(len(read.words), features))
+    target = Recall(read.tokens, settled, positions=True, lengths=read.lengths, embedding=table)
+    net = compile(target, dtype=dtype, method=method)
     ends = np.cumsum(read.lengths)
     found = np.concatenate(net(np.split(read.tokens, ends[:-1])))
     return Tagging(net, read, settled, len(np.unique(keys)), int((found == read.labels).sum()))
