@@ -26,7 +26,7 @@ WHY = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class Colliding:
     """One of two positions that collide: its sequence, its place in it, what it sees, and its label."""
 
     sequence: int
@@ -51,8 +51,8 @@ class Obstacle(Shown):
     """
 
     reason: str | None
-    first: Seen | None
-    second: Seen | None
+    first: Colliding | None
+    second: Colliding | None
     wrong: int
     left: int
     ids: int
@@ -108,12 +108,12 @@ def explain_failure(
     dtypes = tuple(dtype for dtype in ("float64", "float32") if survives(ids, dtype))
     if found is None:
         return Obstacle(None, None, None, 0, 0, ids, gap, dtypes)
-    first, second = (_seen(data, at, causal) for at in (found.first, found.second))
+    first, second = (_colliding(data, at, causal) for at in (found.first, found.second))
     placed = context_keys(data.tokens, data.lengths, True, causal)
     wrong, left = (ceiling("", key, data.labels).wrong for key in (keys, placed))
     return Obstacle(found.reason, first, second, wrong, left, ids, gap, dtypes)
 
 
-def _seen(data: Numbered, at: int, causal: bool) -> Seen:
+def _colliding(data: Numbered, at: int, causal: bool) -> Colliding:
     context = tuple(data.words[t] for t in visible(at, data.tokens, data.lengths, causal))
-    return Seen(int(data.sequence_of[at]), int(data.places[at]), context, data.classes[data.labels[at]])
+    return Colliding(int(data.sequence_of[at]), int(data.places[at]), context, data.classes[data.labels[at]])
