@@ -9,7 +9,7 @@ from headsmith.proof.approximation import Unprovable
 from headsmith.proof.context_ids import enclosed
 from headsmith.proof.rounding import FORMATS
 from headsmith.search import separation
-from headsmith.search.separation import Occurrences, attention, axes_of, power_of_two, separated
+from headsmith.search.separation import Occurrences, attention, axes_of, free, power_of_two, separated
 
 EQUAL_SUMS = np.array([[1.0], [2.0], [5.0], [6.0], [1.0], [3.0], [4.0], [6.0]])
 
@@ -32,10 +32,21 @@ def test_a_draft_says_what_its_head_does(dtype, causal):
     again = enclosed(given.tokens, draft.head, given.lengths, causal, FORMATS[dtype])
     assert np.array_equal(again.ids, draft.ids.ids) and np.array_equal(again.radius, draft.ids.radius)
     order = np.argsort(again.ids)
-    pairs = [(a, b) for a, b in pairwise(order) if given.codes[a] != given.codes[b]]
-    gaps = [(again.ids[b] - again.ids[a]) / (again.radius[a] + again.radius[b]) for a, b in pairs]
-    assert draft.changes == len(pairs) and draft.margin == min(gaps) and draft.nearest == pairs[int(np.argmin(gaps))]
-    assert draft.lost == sum(gap < separation.LEAST for gap in gaps)
+    low, high = (again.ids + sign * again.radius for sign in (-1, 1))
+    widths = {}
+    for k, (a, b) in enumerate(pairwise(order)):
+        if given.codes[a] != given.codes[b]:
+            between = low[order[k + 1 :]].min() - high[order[: k + 1]].max()
+            widths[int(a), int(b)] = 1 + between / (again.radius[a] + again.radius[b])
+    assert draft.changes == len(widths) and draft.margin == min(widths.values())
+    assert draft.nearest == min(widths, key=widths.__getitem__)
+    assert draft.lost == sum(width < separation.LEAST for width in widths.values())
+
+
+def test_a_wide_enclosure_behind_its_neighbour_counts():
+    low, high, codes = np.array([0.0, 2.0, 3.0]), np.array([3.5, 2.5, 4.0]), np.array([7, 7, 8])
+    [at], [before], [after] = free(low, high, codes)
+    assert (at, before, after) == (1, 3.5, 3.0)
 
 
 def test_one_label_needs_no_gap():
