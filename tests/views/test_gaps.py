@@ -17,5 +17,5 @@ def test_points_and_lines_are_those_of_the_record():
 
 
 def test_bounds_are_rounded_the_safe_way():
-    texts = [t.get_text() for t in sorted_gaps(MEASURED).axes[0].get_legend().get_texts()]
+    texts = [t.get_text() for t in sorted_gaps(MEASURED).legends[0].get_texts()]
     assert "proved of all that differ: 0.000899" in texts and "rounding: 1.1e-9" in texts

@@ -27,7 +27,7 @@ from headsmith.proof.certificate import Bound
 from headsmith.proof.context_ids import Enclosed, RankOne, Seen
 from headsmith.proof.rounding import INFLATE, Format
 from headsmith.proof.statement import Floats
-from headsmith.search.separation import LEAST, Draft, Occurrences, axes_of, power_of_two, separated
+from headsmith.search.separation import LEAST, Draft, Occurrences, axes_of, free, power_of_two, separated
 from headsmith.search.vocabulary import FEATURES, owned_table, random_places
 
 if TYPE_CHECKING:
@@ -186,9 +186,7 @@ class RankOneMemory(Design):
         missed = ~(flat.numpy() & right)
         if missed.any():
             at = int(missed.argmax())
-            raise Unprovable(
-                f"{target.named(at)} is not recalled: its id {found.ids[at]:.9g} +- {found.radius[at]:.2g}"
-            )
+            raise Unprovable(f"the id of {target.named(at)} may fall outside of where the table has its label")
 
     def _left_over(self, target: Recall, seen: Seen, fmt: Format) -> None:
         """|x + ((level - relu(x + B)) + B) - level| <= u (3 |level| + 11 B) where |x| <= B: it must round away."""
@@ -219,9 +217,8 @@ def smallest_gap(found: Enclosed, codes: np.ndarray) -> float:
     """
     order = np.argsort(found.ids, kind="stable")
     low, high = found.ids[order] - found.radius[order], found.ids[order] + found.radius[order]
-    [at] = np.nonzero(np.diff(codes[order]))
-    before, after = np.maximum.accumulate(high), np.minimum.accumulate(low[::-1])[::-1]
-    gaps = (after[at + 1] - before[at]) / INFLATE - 4e-16 * np.abs(found.ids).max()
+    at, before, after = free(low, high, codes[order])
+    gaps = (after - before) / INFLATE - 4e-16 * np.abs(found.ids).max()
     return float(gaps.min()) if len(at) else np.inf
 
 
@@ -261,12 +258,11 @@ class _Draws:
 def _steps(target: Recall, found: Enclosed, bound: float, dtype: str) -> Steps:
     """A ramp in the middle half of each gap between labels, if floats allow; one that does nothing if all agree."""
     order = np.argsort(found.ids, kind="stable")
-    [at] = np.nonzero(np.diff(target.codes[order]))
     lowest, highest = (end[order] for end in _inside(found, dtype))
-    low = np.maximum.accumulate(highest)[at]
-    high = np.minimum.accumulate(lowest[::-1])[::-1][at + 1]
-    left = np.maximum(low, (0.75 * low + 0.25 * high).astype(dtype))
-    right = np.minimum(high, np.maximum((0.25 * low + 0.75 * high).astype(dtype), np.nextafter(left, high)))
+    at, low, high = free(lowest, highest, target.codes[order])
+    quarter, rest = (low + share * (high.astype(np.float64) - low) for share in (0.25, 0.75))
+    left = np.maximum(low, quarter.astype(dtype))
+    right = np.minimum(high, np.maximum(rest.astype(dtype), np.nextafter(left, high)))
     with np.errstate(divide="ignore", invalid="ignore"):  # where there is no gap: the proof will say so
         slope = np.nextafter(1 / (right - left), np.array(np.inf, dtype))
     levels = target.levels[order][np.append(at, len(order) - 1)]

@@ -84,8 +84,8 @@ class Lookup(Layer):
         return 2 * len(self.left) + len(self.writes)
 
     def ramp(self, t: Tensor) -> tuple[Tensor, Tensor]:
-        """(the last knot at or below t, how far its ramp has risen): before the first knot (0, 0)."""
-        knot = (torch.searchsorted(self.left.detach(), t.detach().contiguous(), right=True) - 1).clamp(min=0)
+        """(the last knot below t, how far its ramp has risen): up to the first knot (0, 0)."""
+        knot = (torch.searchsorted(self.left.detach(), t.detach().contiguous()) - 1).clamp(min=0)
         return knot, ((t - self.left[knot]) * self.slope[knot]).clamp(0, 1)
 
     def level(self, t: Tensor) -> Tensor:

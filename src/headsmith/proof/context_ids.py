@@ -6,7 +6,7 @@ The tokens x and the five directions are the numbers that the network holds. A p
 
     scores   |s^ - s| <= S = |q| dk + |k| dq + dq dk + u |q^ k^|,   dk, dq: the dot products
     weights  each is off by a factor within 1 +- X,   X = e^(S + u (r + 2S)) (1 + 4u) - 1,   r the range of its scores
-    mean     X D / (1 - X) + dv + gamma(2n + 2) (...),   D = sum_l p_l |v_l - z|,  n the number of tokens it sees
+    mean     X D / (1 - X) + dv + gamma(2n + 1) (...),   D = sum_l p_l |v_l - z|,  n the number of tokens it sees
     id       one product, two sums and one dot product more
 
 Every sum may run in any order, so neither the batch nor the padding can change more than this; an invisible token has
@@ -144,7 +144,7 @@ class Seen:
     def mean(self, z: Floats, spread: Floats, fmt: Format) -> Floats:
         """|executed z - z|, for |z| and the mean distance D of the values from it."""
         x, dv = self.weights(fmt), self._slipped("value", fmt)
-        terms = 2 * self.seen + 2
+        terms = 2 * self.seen + 1
         rounds = terms * fmt.unit / (1 - terms * fmt.unit)
         size = (z + spread) * (1 + x) / (1 - x) + dv
         return x * spread / (1 - x) + dv + rounds * size + 2 * self.seen * fmt.tiny

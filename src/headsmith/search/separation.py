@@ -110,16 +110,28 @@ def attention(data: Occurrences, key: Floats, ask: Floats, scale: float) -> Seen
 
 
 def _draft(i: int, head: RankOne, found: Enclosed, codes: np.ndarray) -> Draft:
-    """What the ids leave between neighbours of different labels."""
+    """What the enclosures leave between neighbours of different labels."""
     order = np.argsort(found.ids, kind="stable")
-    [at] = np.nonzero(np.diff(codes[order]))
-    gaps, radius = np.diff(found.ids[order])[at], found.radius[order]
-    widths = gaps / (radius[at] + radius[at + 1])
+    at, before, after = free(
+        found.ids[order] - found.radius[order], found.ids[order] + found.radius[order], codes[order]
+    )
     if not len(at):
         return Draft(i, head, found, np.inf, (0, 0), 0, 0)
+    radius = found.radius[order]
+    widths = 1 + (after - before) / (radius[at] + radius[at + 1])
     worst = at[widths.argmin()]
     pair = int(order[worst]), int(order[worst + 1])
     return Draft(i, head, found, float(widths.min()), pair, int((widths < LEAST).sum()), len(at))
+
+
+def free(low: np.ndarray, high: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(place, end, begin) of each change of code along sorted intervals: those up to the place end, the others begin.
+
+    >>> [x.tolist() for x in free(np.array([0.0, 2.0, 3.0]), np.array([1.0, 2.5, 4.0]), np.array([7, 7, 8]))]
+    [[1], [2.5], [3.0]]
+    """
+    [at] = np.nonzero(np.diff(codes))
+    return at, np.maximum.accumulate(high)[at], np.minimum.accumulate(low[::-1])[::-1][at + 1]
 
 
 def axes_of(tokens: Floats, generator: np.random.Generator, single: bool) -> Axes:

@@ -27,12 +27,12 @@ def sorted_gaps(measured: Mapping[str, Any]) -> Figure:
     place, gap, changes = (np.asarray(gaps[name]) for name in ("place", "gap", "changes"))
     for chosen, colour, label in (
         (~changes, "#BBBBBB", "the same label on both sides"),
-        (changes, PALETTE[0], "another"),
+        (changes, PALETTE[0], "another label"),
     ):
         axis.scatter(place[chosen], gap[chosen], s=5, linewidths=0, color=colour, label=label)
     axis.axhline(gaps["proved"], color=PALETTE[1], label=f"proved of all that differ: {lower(gaps['proved'])}")
     axis.axhline(gaps["rounding"], color="black", linestyle=":", label=f"rounding: {upper(gaps['rounding'])}")
     axis.set(yscale="log", xlabel="place among the sorted ids", ylabel="gap to the next id")
     axis.set_title(f"{measured['ids']} context ids of {measured['tokens']} tokens, in order")
-    axis.legend(loc="lower left", ncols=2)
+    fig.legend(loc="outside lower center", ncols=2, frameon=False)
     return fig
