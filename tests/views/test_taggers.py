@@ -15,8 +15,8 @@ M = {
         "no attention, 1 layer": {"all": [[0.9, 0.9], [0.9, 0.9]], "context": [[0.5, 0.5], [0.5, 0.5]]},
     },
     "ceilings": {
-        "all": dict(zip(LINES, (0.8, 0.97, 0.99, 1.0), strict=True)),
-        "context": dict(zip(LINES, (0.3, 0.6, 0.6, 1.0), strict=True)),
+        "all": dict(zip(LINES, (0.8, 0.97, 0.99, 1.0, 1.0), strict=True)),
+        "context": dict(zip(LINES, (0.3, 0.6, 0.6, 1.0, 1.0), strict=True)),
     },
 }  # fmt: skip
 
@@ -57,7 +57,9 @@ def test_the_legend_is_ordered_by_kind_and_depth_whatever_the_order_of_the_recor
 
 def test_names_of_levels_do_not_lie_on_each_other():
     close = M | {
-        "ceilings": {part: dict(zip(LINES, (0.8, 0.97, 0.971, 0.972), strict=True)) for part in ("all", "context")}
+        "ceilings": {
+            part: dict(zip(LINES, (0.8, 0.97, 0.971, 0.972, 0.973), strict=True)) for part in ("all", "context")
+        }
     }
     for ax in curves(close).axes:
         heights = [t.get_position()[1] for t in ax.texts]

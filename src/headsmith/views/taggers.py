@@ -18,7 +18,7 @@ COLOURS = {
 STYLES = ("-", "--", ":")
 """Of the depths, in their order."""
 TITLES = {"all": "all words", "context": "words that need context"}
-LINES = ("nothing", "word", "word, position", "multiset, word")
+LINES = ("nothing", "word", "word, position", "multiset, word", "multiset, word, position")
 """The ceilings that are drawn."""
 
 

@@ -71,6 +71,7 @@ def early(m: Measured, name: str) -> tuple[float, float]:
 
 
 def _notes_of_first_half(m: Measured) -> int:
+    """A note falls on a whole step, up to half a batch behind the end of an epoch."""
     return max(1, sum(at <= m["epochs"] / 2 + 0.5 for at in m["at"]))
 
 
