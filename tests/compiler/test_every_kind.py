@@ -1,6 +1,7 @@
 """The one interface, on every kind: run, certify, explain, plot, save, load, certify the file, build again, void."""
 
 import copy
+from contextlib import suppress
 from dataclasses import fields, replace
 
 import matplotlib.pyplot as plt
@@ -79,21 +80,27 @@ def test_its_domain_is_in_its_sentence(name):
 
 
 def others(target):
-    """The target with one number of one field changed."""
+    """The target with one number of one field changed, where that is a target."""
+    for change in _changes(target):
+        with suppress(Refusal):
+            yield replace(target, **change)
+
+
+def _changes(target):
     for field in fields(target):
         value = getattr(target, field.name)
         if isinstance(value, float):
-            yield replace(target, **{field.name: value + 0.5})
+            yield {field.name: value + 0.5}
         if isinstance(value, np.ndarray):
-            yield replace(target, **{field.name: _moved(value)})
+            yield {field.name: _moved(value)}
         for k, part in enumerate(value if isinstance(value, tuple) else ()):
             if isinstance(part, np.ndarray):
-                yield replace(target, **{field.name: (*value[:k], _moved(part), *value[k + 1 :])})
+                yield {field.name: (*value[:k], _moved(part), *value[k + 1 :])}
 
 
 def _moved(array):
     moved = np.array(array)
-    moved.flat[-1] += 0.5
+    moved.flat[-1] += 0.5 if moved.dtype.kind == "f" else 1
     return moved
 
 

@@ -1,6 +1,8 @@
+import math
+
 import pytest
 
-from headsmith.papers.registry import Claim, Outcome, Registry, Row
+from headsmith.papers.registry import Claim, Outcome, Registry, Row, beyond
 from headsmith.refusal import Refusal
 from headsmith.views.style import figure, loglog
 
@@ -102,3 +104,8 @@ def test_a_figure_in_parts_is_answered_with_its_parts():
     registry.experiments = dict.fromkeys(["p/figure-1a", "p/figure-1b", "p/figure-10", "p/figure-21"])
     with pytest.raises(Refusal, match=r"did you mean p/figure-1a or p/figure-1b\?$"):
         registry.find("p/figure-1")
+
+
+def test_beyond_means_two_standard_errors():
+    assert beyond((0.5, 0.03), (0.39, 0.04)) and not beyond((0.5, 0.03), (0.41, 0.04))
+    assert not beyond((math.nan, 0.0), (0.1, 0.0))

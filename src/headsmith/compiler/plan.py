@@ -109,11 +109,12 @@ class Plan(Shown):
             ("domain", f"{self.request.domain}, {self.dtype}"),
             ("method", self.method),
             ("size", self.design.size()),
+            *self.design.rows(self.target),
             ("bound", bound_text(self.approximation, self.rounding, self.proof.kind)),
         ]
         if self.request.domain.note:
             rows.append(("note", self.request.domain.note))
-        if self.asked:
+        if self.asked and self.eps:
             missed = "" if self.bound <= self.eps else ", which the printed construction misses"
             rows.append(("asked", f"eps = {number(self.eps)}{missed}"))
             printed = self.target.printed_keys(self.request)
@@ -161,6 +162,8 @@ def first_design(target: Target, request: Request) -> Plan:
 
 def _refusal(target: Target, request: Request, short: Short) -> Refusal:
     """What was asked, why it cannot be had, and an eps that was just tried and can."""
+    if target.faultless:
+        return Refusal(f"{target} in {request.dtype} cannot be certified: {short.reason}{_other(request, 'perhaps')}")
     asked = (
         f"{target} within {number(request.eps)} in {request.dtype} for {request.domain} cannot be certified: "
         f"{short.reason}"
@@ -185,14 +188,16 @@ def _can(target: Target, request: Request) -> bool:
     return True
 
 
-def _other(request: Request) -> str:
+def _other(request: Request, word: str = "and less") -> str:
     if request.dtype == "float32":
-        return ", and less with dtype='float64'"
+        return f", {word} with dtype='float64'"
     return ", and perhaps less with method='auto'" if request.method != "auto" else ""
 
 
 def bound_text(approximation: float, rounding: float, kind: str = "proved") -> str:
     """9.3e-7 = 9.2e-7 approximation + 1e-8 rounding."""
+    if approximation == rounding == 0:
+        return "0: there is no error"
     total = upper(math.nextafter(approximation + rounding, math.inf), 3)
     word = "" if kind == "proved" else f" ({kind})"
     return f"{total} = {upper(approximation, 3)} approximation + {upper(rounding, 3)} rounding{word}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Request:
     """|network - target| <= eps for every input in the domain, in this dtype, by this method.
 
-    eps is None where the claim is exact.
+    eps is 0 where the claim is exact and no eps was asked for.
     """
 
     eps: float
@@ -31,7 +31,7 @@ class Request:
     def read(cls, target: Target, eps: Any, domain: Any, dtype: Any, method: Any) -> Request:
         """What a user asks of a target."""
         name = read_dtype(dtype)
-        asked = read_eps(eps)
+        asked = 0.0 if eps is None and target.faultless else read_eps(eps)
         return cls(asked, target.domain(domain, name), name, read_method(method, target.methods))
 
     @property
@@ -51,7 +51,9 @@ class Request:
         domain = target.domain(target.plain(stored), dtype)  # in the target's order, which JSON does not keep
         if domain != stored:
             raise Refusal(f"{stored} is no domain of {target}")
-        return cls(read_eps(float.fromhex(record["eps"])), domain, dtype, read_method(record["method"], target.methods))
+        eps = float.fromhex(record["eps"])
+        asked = 0.0 if eps == 0 and target.faultless else read_eps(eps)
+        return cls(asked, domain, dtype, read_method(record["method"], target.methods))
 
 
 def read_eps(eps: Any) -> float:

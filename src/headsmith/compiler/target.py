@@ -44,6 +44,8 @@ class Target(ABC):
 
     kind: ClassVar[str]
     methods: ClassVar[tuple[str, ...]] = ("auto",)
+    faultless: ClassVar[bool] = False
+    """Whether the claim is that there is no error, so that no eps need be asked for."""
     kinds: ClassVar[dict[str, type[Target]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -196,7 +198,7 @@ def uniform(domain: Domain, name: str, shape: tuple[int, ...], generator: torch.
     found = domain.sets[name]
     if isinstance(found, Finite):
         return torch.tensor(found.values).double()[torch.randint(len(found.values), shape, generator=generator)]
-    lo, hi = found
+    lo, hi = domain[name]
     return (lo + (hi - lo) * torch.rand(shape, generator=generator, dtype=torch.float64)).clamp(lo, hi)
 
 

@@ -67,6 +67,10 @@ class Design(ABC):
         counts = ((self.keys, "key"), (self.heads, "head"), (self.layers, "layer"))
         return ", ".join(many(n, word) for n, word in counts)
 
+    def rows(self, target: Any) -> list[tuple[str, str]]:
+        """Lines of a plan that only this construction has."""
+        return []
+
     @abstractmethod
     def network(self, target: Any, dtype: str) -> Network:
         """The transformer that holds these numbers."""

@@ -4,9 +4,11 @@ from headsmith.network.affine import Affine
 from headsmith.network.attention import Attention
 from headsmith.network.copies import Copies
 from headsmith.network.cost import Cost
+from headsmith.network.embedding import Embedding
 from headsmith.network.feedforward import FeedForward
 from headsmith.network.files import digest, fingerprint, from_config, load_tensors, save_tensors, wiring
 from headsmith.network.layer import Layer
+from headsmith.network.lookup import Lookup
 from headsmith.network.maps import Dense, Map, Select, Sparse
 from headsmith.network.network import Network, rotation
 from headsmith.network.tokens import TokenMix
@@ -17,8 +19,10 @@ __all__ = [
     "Copies",
     "Cost",
     "Dense",
+    "Embedding",
     "FeedForward",
     "Layer",
+    "Lookup",
     "Map",
     "Network",
     "Select",

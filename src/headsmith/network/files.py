@@ -19,7 +19,9 @@ An independent checker can therefore re-derive every head from two plain objects
        "query": MAP, "key": MAP, "value": MAP, "output": MAP},
       {"name": "mix", "kind": "tokens", "mix": MAP},
       {"name": "mlp", "kind": "feedforward", "activation": "relu", "residual": true, "up": MAP, "down": MAP,
-       "up_bias": true, "down_bias": false}]}
+       "up_bias": true, "down_bias": false},
+      {"name": "embed", "kind": "embedding", "table": [9, 4], "places": null},         shapes (ids or places, features)
+      {"name": "recall", "kind": "lookup", "knots": 12, "features": 4, "writes": [0]}]}
 
     MAP = {"kind": "select", "features": 7, "index": [[0, 1]]}     y[h][r] = x[index[h][r]], -1 gives 0
         | {"kind": "sparse", "features": 7, "index": [[[0, 4]]]}   y[h][r] = sum_i coefficient[h][r][i] x[...]
@@ -47,8 +49,10 @@ from torch import Tensor, nn
 from headsmith.network.affine import Affine
 from headsmith.network.attention import Attention
 from headsmith.network.copies import Copies
+from headsmith.network.embedding import Embedding
 from headsmith.network.feedforward import FeedForward
 from headsmith.network.layer import Layer, Tap
+from headsmith.network.lookup import Lookup
 from headsmith.network.maps import Dense, Map, Select, Sparse
 from headsmith.network.network import Network
 from headsmith.network.tokens import TokenMix
@@ -156,12 +160,27 @@ def _feedforward(config: Config, name: str, shelf: Shelf) -> Layer:
     return FeedForward(up, down, **bias, activation=config["activation"], residual=flag(config["residual"]))
 
 
+def _embedding(config: Config, name: str, shelf: Shelf) -> Layer:
+    parts = {part: config[part] for part in ("table", "places")}
+    return Embedding(**{part: shape and shelf.take(f"{name}.{part}", shape) for part, shape in parts.items()})
+
+
+def _lookup(config: Config, name: str, shelf: Shelf) -> Layer:
+    writes, knots, features = config["writes"], integer(config["knots"]), integer(config["features"])
+    written = [integer(w) for w in writes]
+    shapes = {"direction": [features], "left": [knots], "slope": [knots], "levels": [knots + 1, len(written)]}
+    tensors = {part: shelf.take(f"{name}.{part}", shape) for part, shape in shapes.items()}
+    return Lookup(**tensors, skip=shelf.take(f"{name}.skip", [len(written)]), writes=written)
+
+
 LAYERS: dict[str, Callable[[Config, str, Shelf], Layer]] = {  # other rooms add the kinds they define
     "affine": _affine,
     "attention": _attention,
     "copies": _copies,
     "tokens": _tokens,
     "feedforward": _feedforward,
+    "embedding": _embedding,
+    "lookup": _lookup,
 }
 
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from headsmith.network.affine import Affine
 from headsmith.network.attention import Attention
 from headsmith.network.cost import Cost
+from headsmith.network.embedding import Embedding
 from headsmith.network.layer import SILENT, Layer, Patch, Tap
 from headsmith.network.variables import Variables
 from headsmith.refusal import Refusal
@@ -216,10 +217,11 @@ class Network(nn.Module):
     def rotated(self, seed: int) -> Network:
         """The same function, its residual stream in a random orthogonal basis: x' = x rotation(seed, width).
 
-        The first and the last affine layer absorb the rotation; everything between becomes dense. Names of
-        features and places of variables are gone, which is the point: the plain network is the answer key.
+        The first and the last affine layer absorb the rotation (a table of embeddings does, too); everything between
+        becomes dense. Names of features and places of variables are gone, which is the point: the plain network is the
+        answer key.
         """
-        affine = [i for i, layer in enumerate(self._list()) if isinstance(layer, Affine)]
+        affine = [i for i, layer in enumerate(self._list()) if isinstance(layer, Affine) or _is_table(layer)]
         if len(affine) < 2:
             raise Refusal("only a network with a first and a last affine layer has a hidden stream to rotate.")
         layers: dict[str, Layer] = {}
@@ -265,6 +267,11 @@ class Network(nn.Module):
             for i, (name, layer) in enumerate(self._named())
         ]
         return "\n".join([f"{head}{len(self.features)} features, {self.dtype}", *rows])
+
+
+def _is_table(layer: Layer) -> bool:
+    """Whether it writes the stream out of a table."""
+    return isinstance(layer, Embedding) and layer.table is not None
 
 
 def patched(module: nn.Module) -> bool:

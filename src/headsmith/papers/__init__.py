@@ -21,8 +21,8 @@ def contents() -> Iterator[tuple[str, str, str, int, tuple[str, ...]]]:
     """
     for paper, folder in FOLDERS.items():
         listed = import_module(f"headsmith.papers.{folder}")
-        for item, (module, claim, count) in listed.EXPERIMENTS.items():
-            yield f"{paper}/{item}", f"{listed.__name__}.{module}", claim, count, listed.PRESETS
+        for item, (module, claim, count, *own) in listed.EXPERIMENTS.items():
+            yield f"{paper}/{item}", f"{listed.__name__}.{module}", claim, count, own[0] if own else listed.PRESETS
 
 
 def errata_modules() -> dict[str, tuple[str, ...]]:

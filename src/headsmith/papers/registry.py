@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -48,6 +49,15 @@ class Claim:
             return "not stated"
         answer = self.predicate(measurements)
         return "too short to tell" if answer is None else "holds" if answer else "fails"
+
+
+def beyond(a: tuple[float, float], b: tuple[float, float]) -> bool:
+    """Whether a value is above another by more than two standard errors; each is (value, standard error).
+
+    >>> beyond((0.5, 0.03), (0.39, 0.04)), beyond((0.5, 0.03), (0.41, 0.04))
+    (True, False)
+    """
+    return a[0] - b[0] > 2 * math.hypot(a[1], b[1])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from headsmith.proof.domain import Domain
 from headsmith.proof.rounding import ASSUMPTIONS
-from headsmith.records.shown import Shown, exactly, number, upper
+from headsmith.records.shown import Shown, exactly, lower, number, upper
 from headsmith.refusal import Refusal
 
 SLACK = 1.002  # room in the stated bound, so that other software, rounding elsewhere, can prove it again
@@ -27,7 +27,8 @@ class Bound:
 
     kind: "proved" (rigorous arithmetic on the stored numbers), "conditional" (rests on a constant the user vouches
     for) or "measured" (sampled). `least` is a proved lower bound of the error at the input `witness`; `cells` counts
-    the pieces of the proof.
+    the pieces of the proof. `min_gap`, of a memory, is how far the executed ids of tokens with different labels are
+    apart at least.
 
     >>> Bound(3e-7, 1e-7).with_slack().total <= 4.02e-7
     True
@@ -39,11 +40,12 @@ class Bound:
     least: float = 0.0
     witness: tuple[float, ...] = ()
     cells: int = 0
+    min_gap: float | None = None
 
     @property
     def total(self) -> float:
         """approximation + rounding, rounded up."""
-        return math.nextafter(self.approximation + self.rounding, math.inf)
+        return _sum(self.approximation, self.rounding)
 
     def with_slack(self) -> Bound:
         """What a certificate states."""
@@ -65,6 +67,7 @@ class Certificate(Shown):
     least: float = 0.0
     witness: tuple[float, ...] = ()
     cells: int = 0
+    min_gap: float | None = None
 
     @classmethod
     def of(
@@ -89,14 +92,22 @@ class Certificate(Shown):
             least=bound.least,
             witness=bound.witness,
             cells=bound.cells,
+            min_gap=bound.min_gap,
         )
 
     @property
     def bound(self) -> float:
         """approximation + rounding, rounded up."""
-        return math.nextafter(self.approximation + self.rounding, math.inf)
+        return _sum(self.approximation, self.rounding)
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is no error at all."""
+        return self.bound == 0
 
     def title(self) -> str:
+        if self.exact:
+            return "Certificate: no error (certified)"
         word = {"proved": "certified", "conditional": "conditional on your constant"}.get(self.kind, self.kind)
         return f"Certificate: error at most {upper(self.bound)} ({word})"
 
@@ -106,6 +117,10 @@ class Certificate(Shown):
             ("approximation", upper(self.approximation, 3)),
             ("rounding", f"{upper(self.rounding, 3)} in {self.dtype}"),
         ]
+        if self.exact:
+            rows = [("statement", self.statement)]
+        if self.min_gap is not None:
+            rows.append(("smallest gap", f"{lower(self.min_gap)} between executed ids with different labels"))
         if self.least:
             point = ", ".join(map(exactly, self.witness))
             place = f"x = {point}" if len(self.witness) == 1 else f"({point})"
@@ -114,3 +129,9 @@ class Certificate(Shown):
             rows.append(("proof", f"{self.cells} {'cell' if self.cells == 1 else 'cells'} in ball arithmetic"))
         rows.append(("assumes", "; ".join(self.assumptions)))
         return rows
+
+
+def _sum(approximation: float, rounding: float) -> float:
+    """The sum, rounded up; two zeros are no error."""
+    total = approximation + rounding
+    return math.nextafter(total, math.inf) if total else 0.0

@@ -40,6 +40,23 @@ class Finite:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """A set of things too large to print: how many there are, and the SHA-256 of their list.
+
+    Whoever holds the list checks inputs against it.
+
+    >>> print(Listed(3, "ab12"))
+    the 3 listed of SHA-256 ab12
+    """
+
+    count: int
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"the {self.count} listed of SHA-256 {self.sha256}"
+
+
+@dataclass(frozen=True)
 class Domain:
     """Named sets: x in [-2, 2], y in {0, 1}.
 
@@ -52,7 +69,7 @@ class Domain:
     ((-2.0, 2.0), 5.0)
     """
 
-    sets: Mapping[str, Interval | Finite]
+    sets: Mapping[str, Interval | Finite | Listed]
     note: str = field(default="", compare=False)  # what had to be changed in what the user asked
 
     def __post_init__(self) -> None:
@@ -63,6 +80,8 @@ class Domain:
 
     def __getitem__(self, name: str) -> Interval:
         found = self.sets[name]
+        if isinstance(found, Listed):
+            raise Refusal(f"{name} has no range: the certificate speaks of {found}")
         return (min(found.values), max(found.values)) if isinstance(found, Finite) else found
 
     def __iter__(self) -> Iterator[float]:
@@ -92,7 +111,9 @@ class Domain:
         return max(map(abs, self[name]))
 
     def plain(self) -> Any:
-        """(lo, hi) for one variable, a dict of them for several."""
+        """(lo, hi) for one variable, a dict of them for several; what is listed stays what it is."""
+        if any(isinstance(found, Listed) for found in self.sets.values()):
+            return dict(self.sets)
         return self[self.names[0]] if len(self.sets) == 1 else {name: self[name] for name in self.sets}
 
     def check(self, name: str, values: Tensor) -> None:
@@ -100,6 +121,8 @@ class Domain:
         if not values.numel():
             return
         found = self.sets[name]
+        if isinstance(found, Listed):
+            return
         if isinstance(found, Finite):
             if not bool(sum(values == v for v in found.values).all()):  # type: ignore[union-attr]
                 raise Refusal(f"every {name} must be one of {found}")
@@ -115,29 +138,29 @@ class Domain:
 
     def record(self) -> dict[str, Any]:
         """JSON, every float in hexadecimal."""
-        return {
-            name: {"one of": [v.hex() for v in found.values]}
-            if isinstance(found, Finite)
-            else [end.hex() for end in found]
-            for name, found in self.sets.items()
-        }
+        return {name: _written(found) for name, found in self.sets.items()}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Domain:
         """The domain that `record` wrote."""
-        read = float.fromhex
-        return cls(
-            {
-                name: Finite(tuple(map(read, found["one of"])))
-                if isinstance(found, Mapping)
-                else (read(found[0]), read(found[1]))
-                for name, found in record.items()
-            }
-        )
+        return cls({name: _read(found) for name, found in record.items()})
 
 
-def _set(found: Interval | Finite) -> str:
-    return str(found) if isinstance(found, Finite) else interval(found)
+def _written(found: Interval | Finite | Listed) -> Any:
+    if isinstance(found, Listed):
+        return {"listed": found.count, "sha256": found.sha256}
+    return {"one of": [v.hex() for v in found.values]} if isinstance(found, Finite) else [end.hex() for end in found]
+
+
+def _read(found: Any) -> Interval | Finite | Listed:
+    read = float.fromhex
+    if not isinstance(found, Mapping):
+        return read(found[0]), read(found[1])
+    return Finite(tuple(map(read, found["one of"]))) if "one of" in found else Listed(found["listed"], found["sha256"])
+
+
+def _set(found: Interval | Finite | Listed) -> str:
+    return interval(found) if isinstance(found, tuple) else str(found)
 
 
 def read_domain(given: Any, names: Sequence[str], dtype: str, title: str) -> Domain:

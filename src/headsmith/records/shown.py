@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 
 def number(x: float, digits: int = 3) -> str:
@@ -27,6 +27,15 @@ def upper(x: float, digits: int = 2) -> str:
     ('1e-6', '0.25', '1.1')
     """
     return _decimal(x, digits, ROUND_CEILING)
+
+
+def lower(x: float, digits: int = 3) -> str:
+    """The largest decimal with ``digits`` significant digits that is not above ``x``.
+
+    >>> lower(9.9491e-7), lower(0.25), lower(1.009)
+    ('9.94e-7', '0.25', '1')
+    """
+    return _decimal(x, digits, ROUND_FLOOR)
 
 
 def exactly(x: float) -> str:

@@ -10,12 +10,23 @@ from headsmith.targets.clip import Clip
 from headsmith.targets.descent import Descent
 from headsmith.targets.product import Product
 from headsmith.targets.prompt_clip import PromptClip
+from headsmith.targets.recall import Recall
 from headsmith.targets.relu_network import ReluNetwork
 from headsmith.targets.rule import ResidualRule
 from headsmith.targets.sequence import SequenceMap
 from headsmith.targets.training.target import Training
 
-__all__ = ["Clip", "Descent", "Product", "PromptClip", "ReluNetwork", "ResidualRule", "SequenceMap", "Training"]
+__all__ = [
+    "Clip",
+    "Descent",
+    "Product",
+    "PromptClip",
+    "Recall",
+    "ReluNetwork",
+    "ResidualRule",
+    "SequenceMap",
+    "Training",
+]
 
 
 def __dir__() -> list[str]:

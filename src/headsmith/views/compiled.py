@@ -1,7 +1,8 @@
 """Any compiled network in one picture, as far as its target allows.
 
-A formula of one variable is drawn over its domain (`views.scalar`). Every other kind shows where its heads look for one
-input, and the errors of random inputs, in ball arithmetic, against the proved bound: the promise one can check by eye.
+A formula of one variable is drawn over its domain (`views.scalar`), a memory by its ids (`views.recall`). Every other
+kind shows where its heads look for one input, and the errors of random inputs, in ball arithmetic, against the proved
+bound: the promise one can check by eye.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headsmith.records.shown import upper
+from headsmith.targets.recall import Recall
 from headsmith.views.explanation import attending, key_names
 from headsmith.views.measurement import curves, errors, scalar
+from headsmith.views.recall import memory_picture
 from headsmith.views.scalar import picture as scalar_picture
 from headsmith.views.style import PALETTE, figure
 
@@ -49,6 +52,8 @@ def picture(net: Any) -> Figure:
     """
     if scalar(net) is not None:
         return scalar_picture(curves(net))
+    if isinstance(net.target, Recall):
+        return memory_picture(net)
     count = max(LEAST, int(SHOWN / net.target.effort)) if net.target.known else 1
     generator = torch.Generator().manual_seed(0)
     one = [x[0].to(net.dtype) for x in net.target.sample(net.certificate.domain, count, generator)]
@@ -74,9 +79,10 @@ def picture(net: Any) -> Figure:
 
 def patterns(net: Any, one: list[Any]) -> list[Pattern]:
     """The last layers whose heads attend to more than one key."""
-    trace = net.network.trace(net.encode(*one))
+    tokens = net.encode(*one)
+    trace = net.network.trace(tokens)
     found = []
-    for i, layer, names, asked in attending(net.network):
+    for i, layer, names, asked in attending(net.network, tokens.shape[-2]):
         pattern = trace[f"blocks.{i}.attn.hook_pattern"]
         if pattern.shape[-1] > 1:
             several = len(asked) > 1

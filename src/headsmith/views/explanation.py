@@ -90,14 +90,16 @@ def explain(net: Compiled, given: Sequence[Any], named: Mapping[str, Any]) -> Ex
 
 def _readings(network: Network, tokens: Tensor) -> Iterator[HeadReading]:
     trace = network.trace(tokens)
-    for i, layer, names, asked in attending(network):
+    for i, layer, names, asked in attending(network, tokens.shape[-2]):
         for q in asked:
             yield from _at(network, layer, trace, i, q, names)
 
 
-def attending(network: Network) -> Iterator[tuple[int, Attention | Copies, list[str], list[int]]]:
-    """(place, layer, names of its tokens, those that the next layer reads) of each layer of heads."""
-    layers, names = list(network.layers.items()), list(network.inputs)
+def attending(network: Network, count: int) -> Iterator[tuple[int, Attention | Copies, list[str], list[int]]]:
+    """(place, layer, names of its tokens, those that the next layer reads) of each layer of heads, of `count`
+    tokens that come in.
+    """
+    layers, names = list(network.layers.items()), list(network.inputs[:count])
     for i, (_, layer) in enumerate(layers):
         if isinstance(layer, Attention | Copies):
             yield i, layer, names, _asked(layers[i + 1 :], len(names))

@@ -2,7 +2,7 @@
 
 import math
 
-from headsmith.papers.deep_optimizers.frame import above, beyond, judged, near, rises, rows, value
+from headsmith.papers.deep_optimizers.frame import above, judged, near, rises, rows, value
 
 ONE = {"pooled": [0.9, None], "pooled_error": [0.01, None], "within": [0.5, None], "within_error": [0.02, None]}
 M = {
@@ -16,11 +16,6 @@ M = {
 def test_a_score_is_read_at_its_number_of_examples():
     assert value(M, "a", "ridge", "within", 5) == (0.5, 0.02)
     assert math.isnan(value(M, "a", "ridge", "within", 20)[0])
-
-
-def test_beyond_means_two_standard_errors():
-    assert beyond((0.5, 0.03), (0.39, 0.04)) and not beyond((0.5, 0.03), (0.41, 0.04))
-    assert not beyond((math.nan, 0.0), (0.1, 0.0))
 
 
 def test_rows_say_what_was_trained_and_what_is_flagged():

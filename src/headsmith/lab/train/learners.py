@@ -11,25 +11,42 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from headsmith.lab.train.loop import Loop
+from headsmith.lab.train.loop import Draw, Loop
 from headsmith.lab.train.networks import CENTRE, ReluNetworks, answers
 from headsmith.lab.train.sweep import serve
 from headsmith.lab.train.trainer import keep_pages
-from headsmith.lab.train.training import Fit, marks, run
+from headsmith.lab.train.training import Fit, Score, marks, run
 from headsmith.lab.train.transformer import Interleaved, Pairs, Shape
 from headsmith.records import Record
 from headsmith.refusal import Refusal
 
-__all__ = ["Learner", "learn", "loop_of"]
+__all__ = ["Learner", "Lesson", "learn", "loop_of"]
 
 QUERIES = 8
 """Queries of one prompt of pairs; they share its examples and do not see each other."""
 SHORTEST = 2
+
+
+class Lesson(Protocol):
+    """What `learn` trains, and all that decides its weights; `settings` names the folder, `schedule` is the loop's."""
+
+    @property
+    def steps(self) -> int: ...
+    @property
+    def rate(self) -> float: ...
+    @property
+    def schedule(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    def settings(self) -> dict[str, Any]: ...
+    def build(self) -> nn.Module: ...
+    def draw(self, device: str) -> Draw: ...
+    def loss(self, model: nn.Module, batch: Any) -> Tensor: ...
 
 
 @dataclass(frozen=True)
@@ -43,6 +60,7 @@ class Learner:
                 (Garg et al. 2022, on whose code the paper's is built, do likewise)
     """
 
+    schedule: ClassVar[str] = "one-cycle"
     shape: Shape = field(default_factory=Shape)
     task: ReluNetworks = field(default_factory=ReluNetworks)
     layout: str = "interleaved"
@@ -64,6 +82,10 @@ class Learner:
             )
         if self.layout == "interleaved" and self.positions < self.length + 1:
             raise Refusal(f"positions={self.positions} is too few for {self.length} examples and a query")
+
+    def settings(self) -> dict[str, Any]:
+        """What names the folder of its run."""
+        return {"kind": "transformer", **asdict(self)}
 
     def build(self) -> Interleaved | Pairs:
         """The module before training; its weights depend on the seed alone."""
@@ -112,27 +134,30 @@ class Learner:
         return (model(x[:, :k], y[:, :k], x[:, k:], seen) - y[:, k:]).square().mean()
 
 
-def loop_of(learner: Learner, device: str = "cpu", precision: str = "tf32") -> Loop:
+def loop_of(learner: Lesson, device: str = "cpu", precision: str = "tf32") -> Loop:
     """The training loop of a learner, at step 0."""
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise Refusal(f"device={device!r} was asked for, but torch sees no GPU here; use device='cpu'")
     return Loop(
         learner.build().to(device), learner.draw(device), learner.loss,
-        steps=learner.steps, rate=learner.rate, schedule="one-cycle", seed=1_000_003 * (learner.seed + 1), clip=1.0,
-        capture=True, precision=precision,
+        steps=learner.steps, rate=learner.rate, schedule=learner.schedule, seed=1_000_003 * (learner.seed + 1),
+        clip=1.0, capture=True, precision=precision,
     )  # fmt: skip
 
 
 def learn(
-    learner: Learner,
+    learner: Lesson,
     out: str | Path | None = None,
     *,
     device: str = "cpu",
     precision: str = "tf32",
     notes: int = 100,
+    score: Callable[[nn.Module], Score] | None = None,
     until: Callable[[Fit], bool] = lambda _: False,
 ) -> tuple[Fit, bool]:
     """Train, or continue, or read back; the trained module in evaluation mode, and whether it has all its steps.
+
+    `score` is taken of the module as often as the loss is noted.
 
     >>> small = Learner(Shape(1, 2, 8, 2), ReluNetworks(3, 2, 8), "pairs", length=5, steps=3, batch=4)
     >>> fit, done = learn(small)
@@ -140,12 +165,14 @@ def learn(
     ([1, 2, 3], True)
     """
     loop = loop_of(learner, device, precision)
-    settings: dict[str, Any] = {"kind": "transformer", **asdict(learner), "device": device.split(":")[0]}
+    settings = learner.settings() | {"device": device.split(":")[0]}
     record = None if out is None else Record(out, settings | {"precision": precision} if loop.on_gpu else settings)
     made = Fit(loop.model, learner.seed)
     keep_pages()
     every = 60.0 if loop.on_gpu else 10.0
-    done = run(loop, made, marks(learner.steps, notes), record=record, name="checkpoint", every=every, until=until)
+    scored = None if score is None else lambda: score(loop.model)
+    stops = marks(learner.steps, notes)
+    done = run(loop, made, stops, score=scored, record=record, name="checkpoint", every=every, until=until)
     if record is not None and done and not record.finished:
         record.mark_done()
     made.model.eval()

@@ -21,9 +21,11 @@ from headsmith.lab.train.loop import Loop, Loss
 from headsmith.records import Record, progress
 from headsmith.refusal import Refusal
 
-__all__ = ["Fit", "fit", "fit_seeds", "marks", "run", "squared_error"]
+__all__ = ["Fit", "Score", "fit", "fit_seeds", "marks", "run", "squared_error"]
 
 Sampler = Callable[[torch.Generator], Any]
+Score = float | list[float]
+"""What is noted of a module beside its loss: a number, or several."""
 
 CHUNK = 50
 """Steps on a GPU between two looks at the clock."""
@@ -37,7 +39,7 @@ class Fit:
     seed: int
     steps: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
+    scores: list[Any] = field(default_factory=list)
 
 
 def squared_error(model: nn.Module, batch: Any) -> Tensor:
@@ -100,7 +102,7 @@ def run(
     made: Fit,
     stops: Sequence[int],
     *,
-    score: Callable[[], float] | None = None,
+    score: Callable[[], Score] | None = None,
     record: Record | None = None,
     name: str = "fit",
     every: float = 10.0,
@@ -148,7 +150,7 @@ def fit_seeds(
     return fits
 
 
-def _note(made: Fit, loop: Loop, score: Callable[[], float] | None) -> None:
+def _note(made: Fit, loop: Loop, score: Callable[[], Score] | None) -> None:
     since = made.steps[-1] if made.steps else 0
     made.steps.append(loop.step)
     made.losses.append(float(loop.total) / (loop.step - since))

@@ -14,10 +14,10 @@ from typing import Any
 
 from headsmith.lab.train.networks import ReluNetworks
 from headsmith.papers.deep_optimizers import frame, measured
-from headsmith.papers.deep_optimizers.frame import ATTENTIONS, PAPER, Measured, beyond, decided, rows, value
+from headsmith.papers.deep_optimizers.frame import ATTENTIONS, PAPER, Measured, decided, rows, value
 from headsmith.papers.deep_optimizers.known import linear_scores, trains
 from headsmith.papers.deep_optimizers.measured import Panel
-from headsmith.papers.registry import Outcome, experiment
+from headsmith.papers.registry import Outcome, beyond, experiment
 from headsmith.records import Record
 
 SMOKE = frame.PRESETS["smoke"] | {"depths": [1, 2, 3, 4], "examples": [6, 12, 18]}

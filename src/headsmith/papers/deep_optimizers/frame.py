@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from headsmith.papers.registry import Claim, Row
+from headsmith.papers.registry import Claim, Row, beyond
 
 PAPER = "deep-optimizers"
 ATTENTIONS = {"relu": "ReLU attention", "softmax": "softmax attention"}
@@ -47,11 +47,6 @@ def value(m: Measured, case: str, who: str, key: str, examples: int) -> tuple[fl
     at = m["examples"].index(examples)
     score, error = found[key][at], found[f"{key}_error"][at]
     return (math.nan, math.nan) if score is None else (score, error)
-
-
-def beyond(a: tuple[float, float], b: tuple[float, float]) -> bool:
-    """Whether the score a is above b by more than two standard errors."""
-    return a[0] - b[0] > 2 * math.hypot(a[1], b[1])
 
 
 def trained_enough(m: Measured) -> bool:

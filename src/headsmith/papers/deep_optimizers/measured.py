@@ -23,8 +23,9 @@ from headsmith.lab.train.sweep import spread
 from headsmith.lab.train.training import Fit
 from headsmith.lab.train.transformer import Pairs, Shape
 from headsmith.papers.deep_optimizers.controls import Test, closed_form, test_prompts, trained_networks
+from headsmith.papers.driver import device, device_name
 
-__all__ = ["Panel", "about", "called", "device", "guesses", "learner", "measure", "scored", "train_all"]
+__all__ = ["Panel", "about", "called", "guesses", "learner", "measure", "scored", "train_all"]
 
 Settings = Mapping[str, Any]
 Guesses = dict[str, Tensor]
@@ -40,11 +41,6 @@ class Panel:
     name: str
     task: ReluNetworks
     learners: Mapping[str, Learner]
-
-
-def device() -> str:
-    """The CPU, or the device that the environment variable HEADSMITH_DEVICE names."""
-    return os.environ.get("HEADSMITH_DEVICE", "cpu")
 
 
 def learner(settings: Settings, attention: str, layers: int, blocks: int | None = None, seed: int = 0) -> Learner:
@@ -94,11 +90,6 @@ def measure(
 def called(learner: Learner) -> str:
     """What a transformer is called where several are trained."""
     return f"{learner.shape.attention}, {learner.shape.blocks} blocks, N = {learner.task.layers}"
-
-
-def device_name() -> str:
-    """The name of the GPU that is used, or CPU."""
-    return torch.cuda.get_device_name() if device().startswith("cuda") else "CPU"
 
 
 def about(test: Test) -> dict[str, Any]:

@@ -1,0 +1,101 @@
+"""Sequences of many lengths: read from what users have, kept flat, and given back in the shape they came in.
+
+A sequence of token ids is a list or array (n,) of whole numbers, one of vectors an array (n, d). Several of them are a
+list, or one array with an axis more if all have one length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headsmith.refusal import Refusal
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """Tokens one after another, (positions,) or (positions, d), and the length of each sequence.
+
+    `form` says how to give an answer back: "one" sequence, a "tensor" of them or a "list"; `lists` whether the
+    innermost were lists of Python.
+    """
+
+    flat: Tensor
+    lengths: np.ndarray
+    form: str
+    lists: bool
+
+    def like(self, answers: Tensor) -> Any:
+        """Answers (positions, ...) in the shape of the input.
+
+        >>> given = read_ragged([[3, 1], [4, 1, 5]], "sequences")
+        >>> given.like(10 * given.flat)
+        [[30, 10], [40, 10, 50]]
+        """
+        if self.form == "one":
+            return answers.tolist() if self.lists else answers
+        if self.form == "tensor":
+            return answers.reshape(len(self.lengths), -1, *answers.shape[1:])
+        parts = answers.split(self.lengths.tolist())
+        return [part.tolist() for part in parts] if self.lists else list(parts)
+
+
+def read_ragged(given: Any, name: str, axes: int | None = None) -> Ragged:
+    """`axes` of one sequence: 1 for ids, 2 for vectors, None if several sequences are given and it can be seen."""
+    deep = _depth(given)
+    axes = deep - 1 if axes is None else axes
+    if deep not in (axes, axes + 1) or axes not in (1, 2):
+        raise Refusal(
+            f"{name} are lists of whole numbers, one list for each sequence, or of arrays (tokens, features); one "
+            "array with an axis more may hold sequences of one length"
+        )
+    lists = not _is_array(given) and not (len(given) and _is_array(given[0]))
+    if deep == axes:
+        one = _tensor(given, name)
+        return Ragged(one, np.array([len(one)]), "one", lists)
+    parts = [_tensor(part, f"{name}[{i}]") for i, part in enumerate(given)]
+    for i, part in enumerate(parts):
+        if part.dim() != axes or part.shape[1:] != parts[0].shape[1:]:
+            raise Refusal(f"{name}[{i}] has shape {tuple(part.shape)}, the first has {tuple(parts[0].shape)}")
+        if not len(part):
+            raise Refusal(f"{name}[{i}] is empty: leave it out")
+    return Ragged(torch.cat(parts), np.array([*map(len, parts)]), "tensor" if _is_array(given) else "list", lists)
+
+
+def _is_array(given: Any) -> bool:
+    return isinstance(given, Tensor | np.ndarray)
+
+
+def _depth(given: Any) -> int:
+    """Axes, of lists by their first entries."""
+    deep = 0
+    while isinstance(given, Sequence) and not isinstance(given, str | bytes) and len(given):
+        given, deep = given[0], deep + 1
+    return deep + (given.ndim if _is_array(given) else 0)
+
+
+def _tensor(given: Any, name: str) -> Tensor:
+    """An array of real numbers, with the dtype it has; whole numbers stay whole."""
+    try:
+        if isinstance(given, Tensor):
+            return given.detach()
+        found = torch.as_tensor(given if isinstance(given, np.ndarray) else np.array(given))
+    except (TypeError, ValueError):
+        found = torch.tensor(True)
+    if found.dtype == torch.bool or found.is_complex():
+        raise Refusal(f"{name} must be numbers, a list or an array of them")
+    return found
+
+
+def whole(flat: Any, name: str, least: float = -np.inf) -> np.ndarray:
+    """Whole numbers from `least`, as int64."""
+    array = flat.cpu().numpy() if isinstance(flat, Tensor) else np.asarray(flat)
+    if not (np.isfinite(array).all() and (array == np.floor(array)).all() and (array >= least).all()):
+        raise Refusal(f"{name} must be whole numbers" + (f" from {least:g}" if np.isfinite(least) else ""))
+    found: np.ndarray = array.astype(np.int64)
+    return found
