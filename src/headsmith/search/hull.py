@@ -13,13 +13,13 @@ from scipy.optimize import linprog
 
 from headsmith.proof.hardmax import Point, hard_mean, nearest_solution
 
-CLEAR = 1e-9  # a share or a distance below this is taken for 0 by the programmes, whose own tolerance is 1e-7
+CLEAR = 1e-9  # a distance below this is taken for 0; what the programmes leave is checked in fractions
 
 
 def mixture(token: Point, shared: Sequence[Point]) -> tuple[Fraction, ...] | None:
     """Positive weights of sum 1 with sum_k w_k shared_k = token, exactly; None if the programme finds none.
 
-    max eta with w_k >= eta: the token is in the relative interior of the hull if and only if eta > 0.
+    max eta with w_k >= eta: the token is in the relative interior of the hull if and only if eta > 0, exactly.
 
     >>> third = mixture((Fraction(1, 2),), [(Fraction(0),), (Fraction(1),)])
     >>> third == (Fraction(1, 2), Fraction(1, 2))
@@ -35,7 +35,7 @@ def mixture(token: Point, shared: Sequence[Point]) -> tuple[Fraction, ...] | Non
     cost = np.zeros(count + 1)
     cost[-1] = -1
     found = linprog(cost, least, np.zeros(count), left, np.array(right, dtype=float), [(0, None)] * count + [(None, 1)])
-    if not found.success or found.x[-1] <= CLEAR:
+    if not found.success:
         return None
     exact = nearest_solution(rows, right, found.x[:-1])
     return tuple(exact) if exact is not None and min(exact) > 0 else None

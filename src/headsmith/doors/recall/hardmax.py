@@ -18,7 +18,7 @@ import torch
 
 from headsmith.network.attention import Attention
 from headsmith.network.maps import Dense
-from headsmith.proof.hardmax import Hulls, Point, hard_mean, mean, on_a_line, points
+from headsmith.proof.hardmax import Hulls, Point, hard_mean, mean, points
 from headsmith.records.shown import Shown, number
 from headsmith.refusal import Refusal
 from headsmith.search.hull import mixture, setting_apart
@@ -194,13 +194,12 @@ def _averaged(arrays: list[np.ndarray], given: list[tuple[Point, ...]]) -> list[
 
 
 def _proof(first: tuple[Point, ...], second: tuple[Point, ...]) -> Hulls | None:
-    """A proof from the tokens shared in one ratio, for each ratio there is; or from the ends of a line."""
+    """A proof from the tokens shared in one ratio, for each ratio there is; or from the two ends of a line."""
     a, b = Counter(first), Counter(second)
     both, every = [x for x in a if x in b], list({*a, *b})
     ratios = Counter(Fraction(a[x], b[x]) for x in both)
     choices = [[x for x in both if Fraction(a[x], b[x]) == ratio] for ratio, _ in ratios.most_common()]
-    if on_a_line(every):
-        choices.append([x for x in (min(every), max(every)) if x in a and x in b])
+    choices.append([x for x in (min(every), max(every)) if x in a and x in b])
     for shared in filter(None, choices):
         mixtures = {x: mixture(x, shared) for x in every if x not in shared}
         inside = {x: weights for x, weights in mixtures.items() if weights is not None}
