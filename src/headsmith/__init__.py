@@ -32,6 +32,7 @@ _MODULES = {
     "target": "headsmith.targets.public",
     "machine": "headsmith.machines",
     "prompt": "headsmith.machines.prompts",
+    "recall": "headsmith.doors.recall",
 }
 
 __all__ = ["Refusal", *_HOMES, *_MODULES]

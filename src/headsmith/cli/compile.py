@@ -1,4 +1,4 @@
-"""``headsmith compile`` and ``headsmith plan``: from a formula to a network with a proof."""
+"""``headsmith compile`` and ``headsmith plan``: from a formula, or a labelled file, to a network with a proof."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ Formula = Annotated[
     str,
     typer.Argument(metavar="FORMULA", help="Such as 'sin(3*x)' or '-x^2 + abs(x)'; or an MLP in a .safetensors file."),
 ]
+Subject = Annotated[
+    str,
+    typer.Argument(metavar="FORMULA", help="Such as 'sin(3*x)'; an MLP in a .safetensors file; a labelled file, --as."),
+]
+Form = Annotated[str | None, typer.Option("--as", metavar="FORM", help="Recall a labelled file: conll, csv or jsonl.")]
 Activation = Annotated[
     str | None, typer.Option(metavar="NAME", help="Of an MLP whose file does not name its layers: relu, gelu, ...")
 ]
@@ -28,6 +33,14 @@ Method = Annotated[str, typer.Option(metavar="METHOD", help="auto, printed, tabl
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
+class Missing(typer.BadParameter):
+    """An option that only some uses of a command need."""
+
+    def format_message(self) -> str:
+        """The sentence alone."""
+        return self.message
+
+
 def register(app: typer.Typer) -> None:
     """Add ``compile`` and ``plan``."""
     app.command("compile")(compile_formula)
@@ -35,16 +48,39 @@ def register(app: typer.Typer) -> None:
 
 
 def compile_formula(
-    formula: Formula,
-    domain: Domain,
-    eps: Eps,
+    formula: Subject,
+    domain: Annotated[tuple[str, str] | None, typer.Option(metavar="LO HI", help="The interval of each input.")] = None,
+    eps: Annotated[str | None, typer.Option(metavar="E", help="The largest error you accept.")] = None,
     dtype: Dtype = "float64",
     method: Method = "auto",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the network to this file.")] = None,
     activation: Activation = None,
+    form: Form = None,
     json: Json = False,
 ) -> None:
-    """Compile a formula or a saved MLP into attention heads with a certificate."""
+    """Compile a formula, a saved MLP or a labelled file into attention heads with a certificate."""
+    if form is not None:
+        from headsmith.cli.tagging import compile_labelled
+
+        if domain is not None or eps is not None or activation is not None:
+            raise Refusal("a labelled file is recalled exactly: --domain, --eps and --activation have no meaning here")
+        return compile_labelled(Path(formula), form, dtype, method, out, json)
+    for name, value in (("--domain", domain), ("--eps", eps)):
+        if value is None:
+            raise Missing(f"Missing option '{name}', which a formula needs.")
+    _compile(formula, domain, eps, dtype, method, out, activation, json)
+
+
+def _compile(
+    formula: str,
+    domain: tuple[str, str] | None,
+    eps: str | None,
+    dtype: str,
+    method: str,
+    out: Path | None,
+    activation: str | None,
+    json: bool,
+) -> None:
     import time
 
     from headsmith.doors.compile import compile

@@ -21,6 +21,7 @@ FOLDERS: dict[str, str] = {
     "softmax-universality": "universality",
     "icl-linear-regression": "icl",
     "deep-optimizers": "deep_optimizers",
+    "low-rank-memorization": "low_rank_memorization",
 }
 """Short name -> the folder of its experiments and errata, in the order in which they are listed."""
 
