@@ -119,6 +119,11 @@ def test_a_worse_exp_costs_as_much(monkeypatch):
     assert 0.95 <= share([[0, 0, 1], [0, 0, -1]], query=[0, 1, 0], **KEYS) <= 1
 
 
+def test_sums_round_where_the_mean_is_zero(monkeypatch):
+    monkeypatch.setattr(context_ids, "EXP_ERROR", 0)
+    assert 0.35 <= share([[0, 0, 1], [0, 0, -1]], query=[0, 0, 0], **KEYS) <= 1
+
+
 def test_a_large_score_rounds():
     assert 0.95 <= share([[0, 20, 1], [0, 20, -1]], query=[0, 16, 0], **KEYS) <= 1
 
@@ -235,4 +240,5 @@ def test_what_cannot_be_proved_is_said(tokens, scale, fmt, words):
 
 
 def test_a_direction_of_one_power_of_two_copies():
-    assert plain(np.array([0.0, -0.25])) and not plain(np.zeros(2))
+    assert plain(np.array([0.0, -0.25])) and not plain(np.zeros(2)) and not plain(np.ones(2))
+    assert not plain(np.array([0.75]))

@@ -200,3 +200,20 @@ def test_all_permutations_of_one_set_are_recalled_with_positions():
     labels = [[i % 5 + k for k in range(4)] for i in range(24)]
     net = hs.compile(recall(sequences, labels, positions=True))
     assert net(sequences) == labels
+
+
+@pytest.mark.parametrize(
+    ("sequences", "words"),
+    [
+        ([[[1.0], [-0.5]], [[1.0], [2.0]], [[-0.5], [2.0]]], "promises ids of recall of 3 .* 10.-3081 apart .Eq 8."),
+        ([[0, 1], [0, 2]], r"10.-[0-9.e+]+ apart \(Eq 8\), which no float64 holds: method='auto'"),
+        ([[0], [1]], "Theorem 2 as printed says nothing of recall of 2 sequences, 2 tokens: Eq 8 is 0"),
+        ([[[0.0], [1.0]]], "no token may be the zero vector; method='auto'"),
+    ],
+)
+def test_the_printed_scale_is_refused_with_the_gap_it_promises(sequences, words):
+    labels = np.arange(sum(map(len, sequences)))
+    target = recall(sequences, np.split(labels, np.cumsum([*map(len, sequences)])[:-1]))
+    with pytest.raises(Refusal, match=words):
+        hs.plan(target, method="printed")
+    assert hs.plan(target).bound == 0.0
