@@ -23,6 +23,7 @@ def test_our_sentences_are_recalled(ours):
     assert [ours.recall(words) for words in data.sequences] == data.labels
     assert ours.ids == 119 and not len(ours.contradictions)
     assert "119 of 119 tokens" in str(ours)
+    assert ours.alone.wrong == 1 and "0.991597 is the best of word and position" in str(ours)
 
 
 def test_an_unknown_sentence_is_refused(ours):

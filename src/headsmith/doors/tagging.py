@@ -17,6 +17,7 @@ import numpy as np
 
 from headsmith.doors.compile import compile
 from headsmith.doors.labelled import Labelled
+from headsmith.doors.recall.ceilings import Ceiling, ceiling, joined
 from headsmith.doors.recall.reading import Numbered, numbered
 from headsmith.records import atomic_write
 from headsmith.records.shown import Shown, lower, number
@@ -54,6 +55,11 @@ class Tagging(Shown):
         """Of the network, run on every token of the file."""
         return self.right / len(self.data.tokens)
 
+    @property
+    def alone(self) -> Ceiling:
+        """What the word and its position allow: no attention is needed for that."""
+        return ceiling("word, position", joined(self.data.tokens, self.data.places), self.data.labels)
+
     def recall(self, words: list[Hashable]) -> list[Hashable]:
         """The labels of one sequence of the file."""
         known = {word: k for k, word in enumerate(self.data.words)}
@@ -73,6 +79,7 @@ class Tagging(Shown):
             ("size", net.plan.design.size()),
             *net.plan.design.rows(net.target),
             ("accuracy", f"{number(self.accuracy, 6)}: {self.right} of {total} tokens, run one by one{contrary}"),
+            ("without attention", f"{number(self.alone.accuracy, 6)} is the best of word and position"),
         ]
 
     def record(self) -> dict[str, Any]:
@@ -91,6 +98,7 @@ class Tagging(Shown):
             "right": self.right,
             "accuracy": self.accuracy,
             "contradictions": len(self.contradictions),
+            "without_attention": self.alone.accuracy,
         }
 
     def save(self, path: Path) -> list[Path]:
