@@ -58,8 +58,8 @@ def hard_mean(direction: Point, sequence: Sequence[Point]) -> Point:
     return mean([token for token, score in zip(sequence, scores, strict=True) if score == top])
 
 
-def nearest_solution(rows: Sequence[Point], right: Point, near: Sequence[float]) -> list[Fraction] | None:
-    """The exact solution of rows x = right that is nearest to floats; None if there is none.
+def nearest_solution(rows: Sequence[Point], right: Point, near: Sequence[float | Fraction]) -> list[Fraction] | None:
+    """The exact solution of rows x = right that is nearest to given numbers; None if there is none.
 
         x = near + A' (A A')^-1 (b - A near)
 
@@ -72,7 +72,7 @@ def nearest_solution(rows: Sequence[Point], right: Point, near: Sequence[float])
     table = [[reduced[i, j] for j in range(width + 1)] for i in range(rank)]
     if any(not any(row[:width]) for row in table):
         return None
-    start = fmpq_mat(width, 1, [_rational(Fraction(float(x))) for x in near])
+    start = fmpq_mat(width, 1, [_rational(Fraction(x)) for x in near])
     if rank == 0:
         return [_fraction(start[j, 0]) for j in range(width)]
     A, b = fmpq_mat([row[:width] for row in table]), fmpq_mat(rank, 1, [row[width] for row in table])
