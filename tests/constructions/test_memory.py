@@ -9,7 +9,7 @@ import torch
 import headsmith as hs
 from headsmith.compiler.request import Request
 from headsmith.constructions.design import Altered, Short
-from headsmith.constructions.memory import LARGEST, RankOneMemory, Steps, _inside, smallest_gap, stream
+from headsmith.constructions.memory import HIGHEST, RankOneMemory, Steps, _inside, smallest_gap, stream
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.context_ids import Enclosed
 from headsmith.refusal import Refusal
@@ -78,9 +78,9 @@ def test_the_skip_must_be_above_what_the_stream_brings():
 
 def test_a_skip_or_a_label_so_large_that_rounding_shows_is_refused():
     target, request, design = made()
-    with pytest.raises(Short, match="labels up to 8 cannot be told apart in float64"):
-        changed(design, skip=np.full(1, 2.0**49)).prove(target, request)
-    changed(design, skip=np.full(1, 2.0**48)).prove(target, request)
+    with pytest.raises(Short, match=r"labels up to 8 beside vectors up to .* cannot be told apart in float64"):
+        changed(design, skip=np.full(1, 2.0**50)).prove(target, request)
+    changed(design, skip=np.full(1, 2.0**49)).prove(target, request)
     for bits, dtype in ((50, "float64"), (21, "float32")):
         for power, kept in ((bits, True), (bits + 1, False)):
             target = hs.target.Recall(IDS, [[0, 1, 2], [7, 2**power]])
@@ -106,7 +106,7 @@ def test_the_users_embeddings_are_kept():
     target, request, design = made("float32", embedding=TABLE)
     assert np.array_equal(design.table, TABLE.astype(np.float32))
     moved = design.table.copy()
-    moved[0, 0] += 1e-3  # no token has it
+    moved[0, 0] += 2.0**-10  # no token has it
     with pytest.raises(Altered, match="not those of the target"):
         changed(design, table=moved).prove(target, request)
 
@@ -122,12 +122,20 @@ def test_vectors_of_another_width_are_no_memory():
 def test_numbers_so_large_that_hidden_tokens_could_overflow_are_refused():
     target, request, design = made()
     table = design.table.copy()
-    table[0] = 2 * LARGEST  # the row of padding, which no token has
-    with pytest.raises(Short, match="scale them"):
+    table[0] = 2 * HIGHEST  # the row of padding, which no token has
+    with pytest.raises(Short, match="where nobody sees it"):
         changed(design, table=table).prove(target, request)
-    table[0] = np.nan
-    with pytest.raises(Unprovable, match="beyond the range"):
-        changed(design, table=table).prove(target, request)
+    for number in (np.nan, np.inf):
+        table[0] = number
+        with pytest.raises((Unprovable, Short)):
+            changed(design, table=table).prove(target, request)
+
+
+def test_numbers_that_the_dtype_lacks_prove_nothing():
+    target, request, design = made("float32")
+    for arrays in ({"query": design.head.query * 1e60}, {"key": design.head.key * (1 + 1e-12)}):
+        with pytest.raises(Unprovable, match="beyond the range of float32"):
+            changed(design, **arrays).prove(target, request)
 
 
 def test_the_stream_is_that_of_the_network_to_the_bit():

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from headsmith.proof.certificate import SLACK, Bound, Certificate, StaleCertificate
+from headsmith.proof.domain import Domain
 from headsmith.refusal import Refusal
 
 
@@ -40,3 +41,16 @@ def test_slack_is_added_to_both_parts():
     bound = Bound(1e-3, 1e-6).with_slack()
     assert bound.approximation == SLACK * 1e-3 and bound.rounding == SLACK * 1e-6
     assert bound.total > SLACK * (1e-3 + 1e-6) * (1 - 1e-15)
+
+
+def test_where_there_is_no_error_it_says_so():
+    bound = Bound(0.0, 0.0, min_gap=1.25e-9)
+    assert bound.total == 0.0 and bound.with_slack() == bound
+    certificate = Certificate.of(bound, "net = labels", Domain({"x": (0.0, 1.0)}), "float64", "")
+    assert certificate.exact and certificate.bound == 0.0 and certificate.min_gap == 1.25e-9
+    text = str(certificate)
+    assert text.startswith("Certificate: no error (certified)") and "approximation" not in text
+    assert "1.25e-9 between executed ids with different labels" in text
+    assert "certified" not in str(replace(certificate, kind="measured"))
+    some = Certificate.of(Bound(0.0, 5e-324), "", Domain({"x": (0.0, 1.0)}), "float64", "")
+    assert not some.exact and some.bound > 5e-324 and "smallest gap" not in str(some)

@@ -119,6 +119,11 @@ def test_a_worse_exp_costs_as_much(monkeypatch):
     assert 0.95 <= share([[0, 0, 1], [0, 0, -1]], query=[0, 1, 0], **KEYS) <= 1
 
 
+def test_sums_round_where_the_mean_is_zero(monkeypatch):
+    monkeypatch.setattr(context_ids, "EXP_ERROR", 0)
+    assert 0.35 <= share([[0, 0, 1], [0, 0, -1]], query=[0, 0, 0], **KEYS) <= 1
+
+
 def test_a_large_score_rounds():
     assert 0.95 <= share([[0, 20, 1], [0, 20, -1]], query=[0, 16, 0], **KEYS) <= 1
 
@@ -192,11 +197,11 @@ def test_the_read_out_rounds():
 
 
 def test_a_mean_of_what_is_flushed_to_zero():
-    """Values below the normal range: each product may be lost."""
+    """A hundred values just above the normal range, each times a hundredth: every product is lost."""
     tiny = Format("float64", 0.0, 2.0**-20)
-    tokens = np.array([[0.0, 0.5 * tiny.tiny]])
+    tokens = np.array([[0.0, 99 * tiny.tiny]] * 100)
     head = RankOne(np.zeros(2), np.zeros(2), np.eye(2)[1], np.eye(2)[0], np.eye(2)[0])
-    assert enclosed(tokens, head, np.array([1]), False, tiny).radius[0] >= 0.5 * tiny.tiny
+    assert enclosed(tokens, head, np.array([100]), False, tiny).radius[0] >= 99 * tiny.tiny
 
 
 def test_the_mean_and_its_distance():
@@ -221,7 +226,9 @@ def test_long_data_is_taken_in_pieces(monkeypatch):
     [
         ([[0, 9, 0], [0, -9, 0]], 16.0, FORMATS["float32"], "beyond 64"),
         ([[0, 9, 0], [0, 9, 0]], 2.0**20, FORMATS["float32"], "loses the weights"),
-        ([[0, math.nan, 0]], 1.0, FORMATS["float32"], "scores nan"),
+        ([[0, math.nan, 0]], 1.0, FORMATS["float32"], "sums above"),
+        ([[0, 1e31, 0]], 1e-40, FORMATS["float32"], "sums above"),
+        ([[1e31, 0, 0]], 1.0, FORMATS["float32"], "ids above"),
         ([[0, 0, 0]] * 1001, 1.0, FORMATS["float32"], "1001 tokens"),
     ],
 )
@@ -235,4 +242,5 @@ def test_what_cannot_be_proved_is_said(tokens, scale, fmt, words):
 
 
 def test_a_direction_of_one_power_of_two_copies():
-    assert plain(np.array([0.0, -0.25])) and not plain(np.zeros(2))
+    assert plain(np.array([0.0, -0.25])) and not plain(np.zeros(2)) and not plain(np.ones(2))
+    assert not plain(np.array([0.75]))

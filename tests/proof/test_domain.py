@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from headsmith.proof.domain import Domain, Finite, read_domain, read_interval
+from headsmith.proof.domain import Domain, Finite, Listed, read_domain, read_interval
 from headsmith.refusal import Refusal
 
 MIXED = Domain({"x": (-0.1, 1 / 3), "y": Finite((0.0, 1.0))})
@@ -101,3 +101,14 @@ def test_a_domain_beyond_float32():
 def test_a_tiny_domain_does_not_become_empty_in_float32():
     lo, hi = read_interval((1.0, 1.0 + 1e-12), "float32")
     assert lo == 1.0 < hi
+
+
+def test_a_list_too_long_to_print_is_named_by_its_hash():
+    listed = Domain({"sequences": Listed(3, "ab12")})
+    assert str(listed) == "sequences in the 3 listed of SHA-256 ab12" and "sequences" in listed
+    assert Domain.from_record(json.loads(json.dumps(listed.record()))) == listed
+    assert listed != Domain({"sequences": Listed(3, "ab13")}) and listed != Domain({"sequences": Listed(4, "ab12")})
+    assert listed.plain() == {"sequences": Listed(3, "ab12")}
+    listed.check("sequences", torch.tensor([9.0]))  # whoever holds the list does
+    with pytest.raises(Refusal, match="sequences has no range: the certificate speaks of the 3 listed"):
+        listed.size("sequences")

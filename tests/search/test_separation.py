@@ -70,7 +70,8 @@ def test_scores_stay_below_the_scale():
     for scale in separation.SCALES:
         seen = attention(given, *axes_of(given.tokens, np.random.default_rng(0), False)[1:], scale)
         keys, queries = (given.tokens @ seen.directions[name] for name in ("key", "query"))
-        assert 0.5 * scale < abs(keys).max() * abs(queries).max() <= scale * (1 + 1e-9)
+        assert 0.25 * scale < abs(keys).max() * abs(queries).max() <= scale * (1 + 1e-9)
+        assert 0.5 < abs(keys).max() <= 1
 
 
 def test_a_good_draw_ends_the_search_and_a_hopeless_one_too(monkeypatch):

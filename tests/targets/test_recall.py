@@ -123,8 +123,8 @@ def test_what_is_no_data_set_is_refused(make, words):
         ([[[0.5], [2.0]], [[2.0], [0.5]]], [[1, 2], [1, 2]], {}, r"\[x0, x1\] and \[x1, x0\] cannot be told apart"),
         ([[1] * 1001], [[1] * 1001], {}, "up to 1000: cut it"),
         ([[[0.1], [0.2]]], [[[1, 2], [3, 4]]], {}, "labels of 2 numbers cannot be written into vectors of 1"),
-        ([[[1e10], [0.2]]], [[1, 2]], {}, "above 1e[+]09: scale them"),
-        ([[1, 2]], [[1, 2**52]], {}, "labels up to 4.5036e.15 cannot be told apart in float64"),
+        ([[[1e31], [0.2]]], [[1, 2]], {}, "no draw has scores that can be proved"),
+        ([[1, 2]], [[1, 2**52]], {}, "labels up to 4.5036e.15 beside vectors up to .* cannot be told apart in float64"),
     ],
 )
 def test_what_no_head_can_recall_is_refused_by_name(sequences, labels, options, words):
@@ -145,6 +145,44 @@ def test_float32_holds_its_own_numbers():
     net = hs.compile(recall(vectors.astype(np.float32), [[1, 2]]), dtype="float32")
     assert net(vectors.astype(np.float32)).tolist() == [[1, 2]]
     assert net([[[0.5], [0.25]]], strict=False)  # numbers of Python that float32 holds
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        [[0.0]],
+        [[0.0], [1.0]],
+        [[1e-30], [2e-30]],
+        [[1e5], [2e5]],
+        [[1.0], [1 + 2.0**-20]],
+        np.eye(4),
+        [[1, 1, 0], [0, 1, 1]],
+    ],
+)
+def test_vectors_of_every_size_and_of_zeros_and_ones(vectors, dtype):
+    data = np.array([vectors], dtype=dtype)
+    labels = np.arange(len(vectors))[None]
+    net = hs.compile(recall(data, labels), dtype=dtype)
+    assert np.array_equal(net(data), labels) and net.certificate.min_gap > 0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_one_label_is_recalled_whatever_the_ids(dtype):
+    """The ids of one word agree but for rounding, which must not be blown up to tell them apart."""
+    sequences, table = [[0] * 7, [0] * 3, [0] * 5], [[0.0, -1000.0, 0.3]]
+    for options in ({}, {"embedding": table}):
+        net = hs.compile(recall(sequences, [[900] * len(s) for s in sequences], mask="causal", **options), dtype=dtype)
+        assert net(sequences)[1] == [900] * 3 and net.certificate.min_gap == np.inf
+
+
+def test_numbers_that_only_float64_holds():
+    data = np.array([[[1e8], [2e-8], [0.0]]])
+    assert hs.compile(recall(data, [[5, 6, 7]])).certificate.min_gap > 1e-8
+    with pytest.raises(Refusal, match=r"beside vectors up to 8.3e.08 cannot be told apart in float32, perhaps with"):
+        hs.plan(recall(np.array([[[1e8], [2e8]]]), [[5, 6]]), dtype="float32")
+    with pytest.raises(Refusal, match=r"in float32 cannot be certified"):
+        hs.plan(recall(np.array([[[1e-42], [2e-42]]], dtype=np.float32), [[5, 6]]), dtype="float32")
 
 
 def family(n, N, V, seed=0):
@@ -200,3 +238,20 @@ def test_all_permutations_of_one_set_are_recalled_with_positions():
     labels = [[i % 5 + k for k in range(4)] for i in range(24)]
     net = hs.compile(recall(sequences, labels, positions=True))
     assert net(sequences) == labels
+
+
+@pytest.mark.parametrize(
+    ("sequences", "words"),
+    [
+        ([[[1.0], [-0.5]], [[1.0], [2.0]], [[-0.5], [2.0]]], "promises ids of recall of 3 .* 10.-3081 apart .Eq 8."),
+        ([[0, 1], [0, 2]], r"10.-[0-9.e+]+ apart \(Eq 8\), which no float64 holds: method='auto'"),
+        ([[0], [1]], "Theorem 2 as printed says nothing of recall of 2 sequences, 2 tokens: Eq 8 is 0"),
+        ([[[0.0], [1.0]]], "no token may be the zero vector; method='auto'"),
+    ],
+)
+def test_the_printed_scale_is_refused_with_the_gap_it_promises(sequences, words):
+    labels = np.arange(sum(map(len, sequences)))
+    target = recall(sequences, np.split(labels, np.cumsum([*map(len, sequences)])[:-1]))
+    with pytest.raises(Refusal, match=words):
+        hs.plan(target, method="printed")
+    assert hs.plan(target).bound == 0.0

@@ -24,7 +24,7 @@ from headsmith.constructions.design import Altered, Design, Short, many
 from headsmith.network import Affine, Attention, Dense, Embedding, Layer, Lookup, Network, Select
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import Bound
-from headsmith.proof.context_ids import Enclosed, RankOne, Seen
+from headsmith.proof.context_ids import HIGHEST, Enclosed, RankOne, Seen
 from headsmith.proof.rounding import INFLATE, Format
 from headsmith.proof.statement import Floats
 from headsmith.search.separation import LEAST, Draft, Occurrences, axes_of, free, power_of_two, separated
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from headsmith.compiler.request import Request
     from headsmith.targets.recall import Recall
 
-LARGEST = 1e9  # numbers of the stream: no product with one that is hidden overflows
 SIZED = 4096  # tokens from which coordinates are chosen
 ROOM = 0.45  # what a label may be off by before it is rounded to a whole number
 
@@ -163,7 +162,7 @@ class RankOneMemory(Design):
         d, parts = len(self.head.read), (self.head, self.steps)
         arrays = [getattr(part, name) for part in parts for name in part.__dataclass_fields__]
         tables = [part for part in (self.table, self.places) if part is not None]
-        if not all(np.isfinite(part).all() for part in (*arrays, *tables)):
+        if not all(np.array_equal(_cast(part, request.dtype), part) for part in (*arrays, *tables)):
             raise Unprovable(f"a number is beyond the range of {request.dtype}")
         if (self.places is not None) != target.positions or (self.table is not None) != target.by_id:
             raise Altered("the network has other tables than the target needs")
@@ -173,8 +172,8 @@ class RankOneMemory(Design):
             raise Altered("the stored embeddings are not those of the target")
         if not target.by_id and target.tokens.shape[1] != d:
             raise Altered("the network has another width than the vectors")
-        if any((np.abs(part) > LARGEST).any() for part in (*tables, target.vectors)):
-            raise Short(f"the vectors hold numbers above {LARGEST:g}: scale them")
+        if not sum(np.abs(part).max() for part in tables) * np.abs(self.head.value).sum() <= HIGHEST:
+            raise Short("a value so large that 0 times it may be no number, where nobody sees it")
 
     def _recalled(self, target: Recall, found: Enclosed, dtype: str) -> None:
         """The table has the label at both ends of each enclosure, behind one full ramp or before the first."""
@@ -189,15 +188,16 @@ class RankOneMemory(Design):
             raise Unprovable(f"the id of {target.named(at)} may fall outside of where the table has its label")
 
     def _left_over(self, target: Recall, seen: Seen, fmt: Format) -> None:
-        """|x + ((level - relu(x + B)) + B) - level| <= u (3 |level| + 11 B) where |x| <= B: it must round away."""
+        """|x + ((level - relu(x + B)) + B) - level| <= u (3 |level| + 5 B) where |x| <= B: it must round away."""
         written = len(self.steps.skip)
         z = seen.sized[0] + seen.mean(*seen.sized, fmt)
         brought = seen.sizes[:, :written] + np.abs(self.head.output[:written]) * z[:, None]
         if not (brought * INFLATE * (1 + 4 * fmt.unit) <= self.steps.skip).all():
             raise Unprovable("the residual stream brings more than the layer takes away")
-        most = float((3 * np.abs(self.steps.levels).max(0) + 11 * self.steps.skip).max())
+        most = float((3 * np.abs(self.steps.levels).max(0) + 5 * self.steps.skip).max())
         if not most * fmt.unit * (1 + 8 * fmt.unit) <= ROOM:
-            raise Short(f"labels up to {np.abs(target.levels).max():g} cannot be told apart in {fmt.name}")
+            size, labels = float(brought.max()), np.abs(target.levels).max()
+            raise Short(f"labels up to {labels:g} beside vectors up to {size:.2g} cannot be told apart in {fmt.name}")
 
 
 def stream(target: Recall, table: Floats | None, places: Floats | None, dtype: str) -> Floats:
@@ -216,10 +216,10 @@ def smallest_gap(found: Enclosed, codes: np.ndarray) -> float:
     True
     """
     order = np.argsort(found.ids, kind="stable")
-    low, high = found.ids[order] - found.radius[order], found.ids[order] + found.radius[order]
+    ids, radius = found.ids[order], found.radius[order]
+    low, high = np.nextafter(ids - radius, -np.inf), np.nextafter(ids + radius, np.inf)
     at, before, after = free(low, high, codes[order])
-    gaps = (after - before) / INFLATE - 4e-16 * np.abs(found.ids).max()
-    return float(gaps.min()) if len(at) else np.inf
+    return float(np.nextafter(after - before, -np.inf).min()) if len(at) else np.inf
 
 
 class _Draws:
@@ -266,9 +266,9 @@ def _steps(target: Recall, found: Enclosed, bound: float, dtype: str) -> Steps:
     with np.errstate(divide="ignore", invalid="ignore"):  # where there is no gap: the proof will say so
         slope = np.nextafter(1 / (right - left), np.array(np.inf, dtype))
     levels = target.levels[order][np.append(at, len(order) - 1)]
-    skip = np.full(levels.shape[1], 4 * power_of_two(bound or 1.0))
+    skip = np.full(levels.shape[1], 2 * power_of_two(1.01 * bound or 1.0))
     if not len(at):
-        left, slope, levels = np.zeros(1), np.ones(1), np.concatenate([levels, levels])
+        left, slope, levels = highest.max(keepdims=True), np.ones(1), np.concatenate([levels, levels])
     return Steps(*(_cast(part, dtype) for part in (left, slope, levels, skip)))
 
 
@@ -302,7 +302,8 @@ def _spaced(count: int) -> str:
 
 def _cast(x: Floats, dtype: str) -> Floats:
     """The nearest numbers of the dtype, without -0."""
-    return x.astype(dtype).astype(np.float64) + 0.0
+    with np.errstate(over="ignore"):
+        return x.astype(dtype).astype(np.float64) + 0.0
 
 
 def _tensor(x: np.ndarray, kind: torch.dtype) -> torch.Tensor:

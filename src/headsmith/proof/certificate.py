@@ -102,8 +102,8 @@ class Certificate(Shown):
 
     @property
     def exact(self) -> bool:
-        """Whether there is no error at all."""
-        return self.bound == 0
+        """Whether it is proved that there is no error at all."""
+        return self.bound == 0 and self.kind == "proved"
 
     def title(self) -> str:
         if self.exact:

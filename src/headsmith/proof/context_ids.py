@@ -30,6 +30,7 @@ from headsmith.proof.statement import Floats
 AT_ONCE = 2**21  # scores that are held side by side
 WIDEST = 64.0  # the largest range of scores: nothing is flushed, since e^-64 / 1000 is a normal float32
 LONGEST = 1000  # tokens, for the same reason
+HIGHEST = 1e30  # of all sums: no product of two leaves the range of float32 that is not beyond WIDEST
 REFERENCE = FORMATS["float64"]
 
 
@@ -109,6 +110,9 @@ class Seen:
         self.seen = np.repeat(lengths, lengths)
         if causal:
             self.seen = np.arange(len(tokens)) - np.repeat(starts, lengths) + 1
+        for part in (key, query, value):
+            if not (self.sizes @ np.abs(part)).max() <= HIGHEST:
+                raise Unprovable(f"sums above {HIGHEST:g} are beyond the proof")
         slips = {name: self.slip(part, REFERENCE) for name, part in self.directions.items()}
         self.query = np.abs(queries) + slips["query"]
         self.key, self.value = self._most(np.abs(keys) + slips["key"]), self._most(np.abs(values) + slips["value"])
@@ -133,7 +137,8 @@ class Seen:
         across = self.query * self.width
         if not across.max() <= WIDEST:
             raise Unprovable(f"scores {across.max():.3g} apart are beyond {WIDEST:g}, where weights may be flushed")
-        x = np.expm1(s + u * (across + 2 * s)) * (1 + EXP_ERROR * u) + EXP_ERROR * u
+        with np.errstate(over="ignore"):
+            x = np.expm1(s + u * (across + 2 * s)) * (1 + EXP_ERROR * u) + EXP_ERROR * u
         if not x.max() < 0.5:
             raise Unprovable(f"{fmt.name} loses the weights of the head")
         return x
@@ -158,6 +163,8 @@ class Seen:
     def enclosed(self, output: Floats, read: Floats, fmt: Format) -> Enclosed:
         """The ids read . (x + output z)."""
         ids = (self.tokens + self.z[:, None] * output) @ read
+        if not (self.sizes @ np.abs(read) + np.abs(output) @ np.abs(read) * self.value).max() <= HIGHEST:
+            raise Unprovable(f"ids above {HIGHEST:g} are beyond the proof")
         return Enclosed(ids, (self._radius(output, read, fmt) + self._radius(output, read, REFERENCE)) * INFLATE)
 
     def _radius(self, output: Floats, read: Floats, fmt: Format) -> Floats:

@@ -83,30 +83,32 @@ def separated(draw: Draw, fmt: Format) -> Draft:
 def _drafts(i: int, data: Occurrences, axes: Axes, fmt: Format) -> Iterator[Draft]:
     """One for each mix, with these directions and the scale of this draw."""
     read, key, ask = (part.astype(fmt.name).astype(np.float64) for part in axes)
-    seen = attention(data, key, ask, SCALES[i % len(SCALES)])
-    base, across = data.tokens @ read, float(np.ptp(seen.z)) or 1.0
-    step = 1 / len(np.unique(base))
-    for mix in (*MIXES, step / 2, step / 10):
-        c = power_of_two(mix * (float(np.ptp(base)) or 1.0) / across)
-        output = (c * read / power_of_two(float(read @ read))).astype(fmt.name).astype(np.float64)
-        head = RankOne(key, seen.directions["query"], key, output, read)
-        try:
+    try:
+        seen = attention(data, key, ask, SCALES[i % len(SCALES)])
+        base, several = data.tokens @ read, bool(np.ptp(data.codes))  # of one label there is nothing to tell apart
+        across = float(np.ptp(seen.z) if several else np.abs(seen.z).max()) or 1.0
+        step = 1 / len(np.unique(base))
+        for mix in (*MIXES, step / 2, step / 10):
+            c = power_of_two(mix * (float(np.ptp(base)) or 1.0) / across)
+            output = (c * read / power_of_two(float(read @ read))).astype(fmt.name).astype(np.float64)
+            head = RankOne(**seen.directions, output=output, read=read)
             yield _draft(i, head, seen.enclosed(output, read, fmt), data.codes)
-        except Unprovable:
-            return
+    except Unprovable:
+        return
 
 
 def attention(data: Occurrences, key: Floats, ask: Floats, scale: float) -> Seen:
-    """Keys and values v . x, queries S' v' . x with S' a power of two, so that no score is above the scale.
+    """Keys and values v . x up to 1, queries S' v' . x, v and S' times powers of two: no score is above the scale.
 
     >>> equal_sums = np.array([[1.0], [2.0], [5.0], [6.0], [1.0], [3.0], [4.0], [6.0]])
     >>> data, one = Occurrences(equal_sums, np.array([4, 4]), np.arange(8)), np.ones(1)
     >>> [float(abs(z[0] - z[4]).round(4)) for z in (attention(data, one, one, s).z for s in (0.0, 4.0))]
-    [0.0, 0.0617]
+    [0.0, 0.0077]
     """
-    widest = float(np.abs(data.tokens @ key).max() * np.abs(data.tokens @ ask).max())
-    query = ask * (power_of_two(scale / widest) if scale and widest else 0.0)
-    return Seen(data.tokens, key, query, key, data.lengths, data.causal)
+    keys, queries = (float(np.abs(data.tokens @ part).max()) or 1.0 for part in (key, ask))
+    one = key * power_of_two(1 / keys)
+    query = ask * (power_of_two(scale / queries) if scale else 0.0)
+    return Seen(data.tokens, one, query, one, data.lengths, data.causal)
 
 
 def _draft(i: int, head: RankOne, found: Enclosed, codes: np.ndarray) -> Draft:
