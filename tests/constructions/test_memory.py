@@ -162,6 +162,9 @@ def test_the_ends_of_an_enclosure_are_numbers_of_the_dtype():
     ids = Enclosed(np.array([1.0 + 2.0**-30, -1.0]), np.array([2.0**-29, 2.0**-20]))
     low, high = _inside(ids, "float32")
     assert low[0] == high[0] == 1 and (low[1], high[1]) == (-1 - np.float32(2.0**-20), -1 + np.float32(2.0**-20))
+    step = 2.0**-23  # the cast goes to numbers outside, and has to be taken back
+    low, high = _inside(Enclosed(np.array([1 + step]), np.array([0.6 * step])), "float32")
+    assert low[0] == high[0] == 1 + step
     ids = Enclosed(np.array([1.0]), np.array([0.0]))
     low, high = _inside(ids, "float64")
     assert low[0] < 1 < high[0]
