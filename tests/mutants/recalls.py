@@ -4,6 +4,7 @@ from .mutant import Mutant
 
 IDS, OWN = "src/headsmith/proof/context_ids.py", "tests/proof/test_context_ids.py"
 DESIGN, PROVED = "src/headsmith/constructions/memory.py", "tests/constructions/test_memory.py"
+SHARED, BOTH = "src/headsmith/constructions/rank_one.py", "tests/constructions/test_rank_one.py"
 DRAWS, DRAWN = "src/headsmith/search/separation.py", "tests/search/test_separation.py"
 KEYS, TOLD = "src/headsmith/search/context_keys.py", "tests/search/test_context_keys.py"
 TABLE, LOOKED = "src/headsmith/network/lookup.py", "tests/network/test_lookup.py"
@@ -15,6 +16,7 @@ SCORES = (
 MEAN = "return x * spread / (1 - x) + dv + rounds * size + 2 * self.seen * fmt.tiny"
 STREAM = "stream = gain * dz + u * moved + u * (level + (1 + u) * moved) + 2"
 READ = "return stream + rounds * (level + gain * z + stream) + 2 * terms * fmt.tiny"
+RECALLED = "missed = ~(certain & (levels == target.levels).all(1))"
 
 MUTANTS = [
     Mutant("keys that slip", IDS, SCORES, SCORES.replace("self.query * key + ", "", 1), OWN),
@@ -50,9 +52,9 @@ MUTANTS = [
     Mutant("a direction taken for a copy", IDS, "len(used) == 1 and bool", "bool", OWN),
     Mutant("a coefficient taken for a power", IDS, "[0]) == 0.5)", "[0]) >= 0.5)", OWN),
     Mutant("what a causal position sees", IDS, "triu(1).bool()", "triu(2).bool()", OWN),
-    Mutant("labels of the table", DESIGN, "missed = ~(flat.numpy() & right)", "missed = ~flat.numpy()", PROVED),
-    Mutant("ids on a ramp", DESIGN, "missed = ~(flat.numpy() & right)", "missed = ~right", PROVED),
-    Mutant("a ramp between the ends", DESIGN, "(first == last) & ((risen", "((risen", PROVED),
+    Mutant("labels of the table", DESIGN, RECALLED, "missed = ~certain", PROVED),
+    Mutant("ids on a ramp", DESIGN, RECALLED, RECALLED.replace("certain & ", ""), PROVED),
+    Mutant("a ramp between the ends", SHARED, "(first == last) & ((risen", "((risen", PROVED),
     Mutant("what the stream brings", DESIGN, "<= self.steps.skip).all():", "<= np.inf).all():", PROVED),
     Mutant("labels that round", DESIGN, "* (1 + 8 * fmt.unit) <= ROOM:", "* (1 + 8 * fmt.unit) <= np.inf:", PROVED),
     Mutant("labels that round, halved", DESIGN, "(3 * np.abs(self", "(1.5 * np.abs(self", PROVED),
@@ -65,7 +67,7 @@ MUTANTS = [
     Mutant(
         "numbers that the dtype lacks",
         DESIGN,
-        "np.array_equal(_cast(part, request.dtype), part)",
+        "np.array_equal(cast(part, request.dtype), part)",
         "np.isfinite(part).all()",
         PROVED,
     ),
@@ -76,8 +78,8 @@ MUTANTS = [
     Mutant(
         "gaps before a wide enclosure", DRAWS, "np.minimum.accumulate(low[::-1])[::-1][at + 1]", "low[at + 1]", DRAWN
     ),
-    Mutant("the ends of an enclosure, above", DESIGN, "np.where(down > high, ", "np.where(down > np.inf, ", PROVED),
-    Mutant("the ends of an enclosure, below", DESIGN, "np.where(up < low, ", "np.where(up < -np.inf, ", PROVED),
+    Mutant("the ends of an enclosure, above", SHARED, "np.where(down > high, ", "np.where(down > np.inf, ", BOTH),
+    Mutant("the ends of an enclosure, below", SHARED, "np.where(up < low, ", "np.where(up < -np.inf, ", BOTH),
     Mutant("the scale of scores", DRAWS, "power_of_two(scale / queries)", "power_of_two(2 * scale / queries)", DRAWN),
     Mutant("a hopeless search", DRAWS, " and best.lost <= LOST", "", DRAWN),
     Mutant("the best draw", DRAWS, "draft.merit > best.merit", "draft.merit < best.merit", DRAWN),

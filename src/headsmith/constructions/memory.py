@@ -21,7 +21,17 @@ import numpy as np
 import torch
 
 from headsmith.constructions.design import Altered, Design, Short, many
-from headsmith.network import Affine, Attention, Dense, Embedding, Layer, Lookup, Network, Select
+from headsmith.constructions.rank_one import (
+    Steps,
+    array,
+    cast,
+    ramps,
+    rank_one_layer,
+    stored_head,
+    stored_steps,
+    tensor,
+)
+from headsmith.network import Affine, Embedding, Layer, Network, Select
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import Bound
 from headsmith.proof.context_ids import HIGHEST, Enclosed, RankOne, Seen
@@ -36,31 +46,6 @@ if TYPE_CHECKING:
 
 SIZED = 4096  # tokens from which coordinates are chosen
 ROOM = 0.45  # what a label may be off by before it is rounded to a whole number
-
-
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """The table: `left` where each ramp begins, its slope, the levels around (knots + 1, written), and the skip."""
-
-    left: Floats
-    slope: Floats
-    levels: Floats
-    skip: Floats
-
-    @property
-    def units(self) -> int:
-        """Hidden units of the textbook form."""
-        return 2 * len(self.left) + len(self.skip)
-
-    def layer(self, read: Floats, kind: torch.dtype) -> Lookup:
-        """The ReLU layer that reads along a direction, and writes the first features."""
-        left, slope, levels, skip = (_tensor(x, kind) for x in (self.left, self.slope, self.levels, self.skip))
-        return Lookup(_tensor(read, kind), left, slope, levels, skip, range(len(self.skip)))
-
-    @property
-    def numbers(self) -> int:
-        """How many it stores."""
-        return sum(part.size for part in (self.left, self.slope, self.levels, self.skip))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +73,8 @@ class RankOneMemory(Design):
         table, places, _ = drawn.parts(draft.draw)
         tokens = stream(target, table, places, request.dtype)
         bound = np.abs(tokens).max() + np.abs(draft.head.output).max() * np.abs(tokens @ draft.head.value).max()
-        return cls(draft.head, _steps(target, draft.ids, float(bound), request.dtype), table, places)
+        skip = np.full(target.levels.shape[1], 2 * power_of_two(1.01 * float(bound) or 1.0))
+        return cls(draft.head, ramps(draft.ids, target.codes, target.levels, skip, request.dtype), table, places)
 
     def method(self, target: Recall) -> str:
         how = "the user's embeddings" if target.embedding is not None else "an embedding table chosen with it"
@@ -112,11 +98,11 @@ class RankOneMemory(Design):
         """Embedding or lift, places, one attention layer, one ReLU layer, read."""
         kind = getattr(torch, dtype)
         d, written = len(self.head.read), len(self.steps.skip)
-        table, places = (part if part is None else _tensor(part, kind) for part in (self.table, self.places))
+        table, places = (part if part is None else tensor(part, kind) for part in (self.table, self.places))
         layers: dict[str, Layer] = {} if target.by_id else {"lift": Affine(Select([*range(d)], d))}
         if table is not None or places is not None:
             layers["embed"] = Embedding(table, places)
-        layers["attend"] = self._attention(target, kind)
+        layers["attend"] = rank_one_layer(self.head, kind, target.mask or "all")
         layers["recall"] = self.steps.layer(self.head.read, kind)
         layers["read"] = Affine(Select([*range(written)], d))
         n = target.longest
@@ -127,22 +113,13 @@ class RankOneMemory(Design):
             variables={"label": ("recall", slice(0, n), slice(0, written))},
         )
 
-    def _attention(self, target: Recall, kind: torch.dtype) -> Attention:
-        """W_K, W_Q, W_V of one row each, W_O of one column."""
-        head = self.head
-        query, key, value = (Dense(_tensor(part[None, None], kind)) for part in (head.query, head.key, head.value))
-        output = Dense(_tensor(head.output[None, :, None], kind))
-        return Attention(query, key, value, output, visible=target.mask or "all", residual=True)
-
     @classmethod
     def stored(cls, target: Any, network: Network, request: Request, record: dict[str, Any]) -> RankOneMemory:
         layers: Any = dict(network.layers)
         attend, recall, embed = layers["attend"], layers["recall"], layers.get("embed")
-        query, key, value = (_array(m.weight)[0, 0] for m in (attend.query, attend.key, attend.value))
-        head = RankOne(key, query, value, _array(attend.output.weight)[0, :, 0], _array(recall.direction))
-        steps = Steps(*(_array(getattr(recall, name)) for name in ("left", "slope", "levels", "skip")))
         tables = (None if embed is None else getattr(embed, name) for name in ("table", "places"))
-        return cls(head, steps, *(part if part is None else _array(part) for part in tables))
+        held = (part if part is None else array(part) for part in tables)
+        return cls(stored_head(attend, recall), stored_steps(recall), *held)
 
     def prove(self, target: Recall, request: Request) -> Bound:
         """Every id in its enclosure has its label in the table, whatever the order of sums."""
@@ -162,13 +139,13 @@ class RankOneMemory(Design):
         d, parts = len(self.head.read), (self.head, self.steps)
         arrays = [getattr(part, name) for part in parts for name in part.__dataclass_fields__]
         tables = [part for part in (self.table, self.places) if part is not None]
-        if not all(np.array_equal(_cast(part, request.dtype), part) for part in (*arrays, *tables)):
+        if not all(np.array_equal(cast(part, request.dtype), part) for part in (*arrays, *tables)):
             raise Unprovable(f"a number is beyond the range of {request.dtype}")
         if (self.places is not None) != target.positions or (self.table is not None) != target.by_id:
             raise Altered("the network has other tables than the target needs")
         if target.by_id and (self.table is None or len(self.table) <= target.tokens.max()):
             raise Altered("a token has no row in the table of embeddings")
-        if target.embedding is not None and not np.array_equal(tables[0], _cast(target.embedding, request.dtype)):
+        if target.embedding is not None and not np.array_equal(tables[0], cast(target.embedding, request.dtype)):
             raise Altered("the stored embeddings are not those of the target")
         if not target.by_id and target.tokens.shape[1] != d:
             raise Altered("the network has another width than the vectors")
@@ -177,12 +154,8 @@ class RankOneMemory(Design):
 
     def _recalled(self, target: Recall, found: Enclosed, dtype: str) -> None:
         """The table has the label at both ends of each enclosure, behind one full ramp or before the first."""
-        layer = self.steps.layer(self.head.read, getattr(torch, dtype))
-        low, high = (torch.from_numpy(end) for end in _inside(found, dtype))
-        (first, risen), (last, top) = layer.ramp(low), layer.ramp(high)
-        flat = (first == last) & ((risen == 1) | (top == 0))
-        right = (_array(layer.level(low)) == target.levels).all(1)
-        missed = ~(flat.numpy() & right)
+        levels, certain = self.steps.recalled(found, self.head.read, dtype)
+        missed = ~(certain & (levels == target.levels).all(1))
         if missed.any():
             at = int(missed.argmax())
             raise Unprovable(f"the id of {target.named(at)} may fall outside of where the table has its label")
@@ -246,30 +219,13 @@ class _Draws:
             table = target.embedding
             rows = target.vectors if table is None else table[np.unique(target.tokens)]
             axes = axes_of(rows[:: max(1, len(rows) // SIZED)], generator, single=i % 2 == 0)
-        table = None if table is None else _cast(table, self.dtype)
+        table = None if table is None else cast(table, self.dtype)
         if not target.positions:
             return table, None, axes
         rows = target.vectors if table is None else table
         size = float(np.sqrt((rows**2).sum(1).mean())) or 1.0
         places = random_places(target.longest, size, axes[0].astype(self.dtype).astype(np.float64), generator)
-        return table, _cast(places, self.dtype), axes
-
-
-def _steps(target: Recall, found: Enclosed, bound: float, dtype: str) -> Steps:
-    """A ramp in the middle half of each gap between labels, if floats allow; one that does nothing if all agree."""
-    order = np.argsort(found.ids, kind="stable")
-    lowest, highest = (end[order] for end in _inside(found, dtype))
-    at, low, high = free(lowest, highest, target.codes[order])
-    quarter, rest = (low + share * (high.astype(np.float64) - low) for share in (0.25, 0.75))
-    left = np.maximum(low, quarter.astype(dtype))
-    right = np.minimum(high, np.maximum(rest.astype(dtype), np.nextafter(left, high)))
-    with np.errstate(divide="ignore", invalid="ignore"):  # where there is no gap: the proof will say so
-        slope = np.nextafter(1 / (right - left), np.array(np.inf, dtype))
-    levels = target.levels[order][np.append(at, len(order) - 1)]
-    skip = np.full(levels.shape[1], 2 * power_of_two(1.01 * bound or 1.0))
-    if not len(at):
-        left, slope, levels = highest.max(keepdims=True), np.ones(1), np.concatenate([levels, levels])
-    return Steps(*(_cast(part, dtype) for part in (left, slope, levels, skip)))
+        return table, cast(places, self.dtype), axes
 
 
 def _nearest(target: Recall, draft: Draft, request: Request) -> str:
@@ -283,33 +239,6 @@ def _nearest(target: Recall, draft: Draft, request: Request) -> str:
     )
 
 
-def _inside(found: Enclosed, dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the largest number of the dtype in each enclosure: an executed id is one of them, or between.
-
-    >>> [x.tolist() for x in _inside(Enclosed(np.array([1.0]), np.array([2.0**-25])), "float32")]
-    [[1.0], [1.0]]
-    """
-    low, high = np.nextafter(found.ids - found.radius, -np.inf), np.nextafter(found.ids + found.radius, np.inf)
-    up, down = low.astype(dtype), high.astype(dtype)
-    up = np.where(up < low, np.nextafter(up, np.array(np.inf, dtype)), up)
-    return up, np.where(down > high, np.nextafter(down, np.array(-np.inf, dtype)), down)
-
-
 def _spaced(count: int) -> str:
     """1 234 567."""
     return f"{count:,}".replace(",", " ")
-
-
-def _cast(x: Floats, dtype: str) -> Floats:
-    """The nearest numbers of the dtype, without -0."""
-    with np.errstate(over="ignore"):
-        return x.astype(dtype).astype(np.float64) + 0.0
-
-
-def _tensor(x: np.ndarray, kind: torch.dtype) -> torch.Tensor:
-    return torch.from_numpy(np.array(x, dtype=np.float64)).to(kind)
-
-
-def _array(x: torch.Tensor) -> Floats:
-    found: Floats = x.detach().cpu().double().numpy()
-    return found

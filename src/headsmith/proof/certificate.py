@@ -41,6 +41,7 @@ class Bound:
     witness: tuple[float, ...] = ()
     cells: int = 0
     min_gap: float | None = None
+    norm: str = "sup"
 
     @property
     def total(self) -> float:
@@ -68,6 +69,7 @@ class Certificate(Shown):
     witness: tuple[float, ...] = ()
     cells: int = 0
     min_gap: float | None = None
+    norm: str = "sup"
 
     @classmethod
     def of(
@@ -93,6 +95,7 @@ class Certificate(Shown):
             witness=bound.witness,
             cells=bound.cells,
             min_gap=bound.min_gap,
+            norm=bound.norm,
         )
 
     @property
@@ -109,7 +112,8 @@ class Certificate(Shown):
         if self.exact:
             return "Certificate: no error (certified)"
         word = {"proved": "certified", "conditional": "conditional on your constant"}.get(self.kind, self.kind)
-        return f"Certificate: error at most {upper(self.bound)} ({word})"
+        error = "error" if self.norm == "sup" else f"{self.norm} error"
+        return f"Certificate: {error} at most {upper(self.bound)} ({word})"
 
     def rows(self) -> list[tuple[str, str]]:
         rows = [

@@ -8,6 +8,7 @@ tensor([0.2500], dtype=torch.float64)
 
 from headsmith.targets.clip import Clip
 from headsmith.targets.descent import Descent
+from headsmith.targets.equivariant import EquivariantMap
 from headsmith.targets.product import Product
 from headsmith.targets.prompt_clip import PromptClip
 from headsmith.targets.recall import Recall
@@ -19,6 +20,7 @@ from headsmith.targets.training.target import Training
 __all__ = [
     "Clip",
     "Descent",
+    "EquivariantMap",
     "Product",
     "PromptClip",
     "Recall",
