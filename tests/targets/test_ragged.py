@@ -29,6 +29,13 @@ def test_one_array_of_sequences():
     assert found.flat.shape == (6, 4) and found.like(found.flat[:, 0]).shape == (2, 3)
 
 
+def test_what_is_read_is_a_copy():
+    given = np.array([[1, 2], [3, 4]])
+    given.setflags(write=False)
+    read_ragged(given, "sequences").flat[0] = 9
+    assert given[0, 0] == 1
+
+
 def test_vectors():
     found = read_ragged(VECTORS, "sequences")
     assert found.flat.shape == (3, 3) and found.lengths.tolist() == [2, 1]

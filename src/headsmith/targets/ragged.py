@@ -84,7 +84,7 @@ def _tensor(given: Any, name: str) -> Tensor:
     try:
         if isinstance(given, Tensor):
             return given.detach()
-        found = torch.as_tensor(given if isinstance(given, np.ndarray) else np.array(given))
+        found = torch.from_numpy(np.array(given))  # a copy: arrays may be read-only
     except (TypeError, ValueError):
         found = torch.tensor(True)
     if found.dtype == torch.bool or found.is_complex():
