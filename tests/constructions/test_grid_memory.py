@@ -9,7 +9,7 @@ import torch
 
 import headsmith as hs
 from headsmith.compiler.request import Request
-from headsmith.constructions.grid_memory import Staircase, GridMemory, _moment, _nearest, marked, multisets
+from headsmith.constructions.grid_memory import GridMemory, Staircase, _moment, _nearest, marked, multisets
 from headsmith.constructions.rank_one import Steps
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.context_ids import enclosed

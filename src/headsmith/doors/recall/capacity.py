@@ -84,7 +84,7 @@ class Capacity(Shown):
             return f"ids that survive in {self.dtype}: about {number(self.largest, 2)}"
         says = "can" if self.enough else "cannot"
         most = number(self.largest, 2)
-        return f"{self.ids} ids {says} all be told apart in {self.dtype}, which keeps about {most} apart"
+        return f"{self.ids} ids {says} all be told apart in {self.dtype}, as a rule: it keeps about {most}"
 
     def rows(self) -> list[tuple[str, str]]:
         if self.ids is not None and self.parameters is not None:
@@ -117,7 +117,7 @@ def capacity(
     positions, mask   as in `hs.target.Recall`
 
     >>> print(capacity("float32", ["the cat sat".split(), "the dog sat".split()]))
-    6 ids can all be told apart in float32, which keeps about 3500 apart
+    6 ids can all be told apart in float32, as a rule: it keeps about 3500
       gap/range      about 0.08: 1.4e6 roundings, 4 are needed
       Eq 8 promises  10^-3148
       width          at most 11
