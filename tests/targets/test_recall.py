@@ -30,6 +30,8 @@ def test_the_sentence_says_what_is_claimed():
     ):
         assert words in statement
     assert "all tokens of its sequence" in hs.plan(recall()).build().certificate.statement
+    assert "which is that of labels, lengths, sequences," in hs.plan(recall()).build().certificate.statement
+    assert "that of embedding, labels, lengths, seq" in hs.plan(recall(embedding=TABLE)).build().certificate.statement
 
 
 def test_no_eps_is_asked_of_it_but_of_others():
@@ -53,6 +55,8 @@ def test_the_plan_counts_parameters_beside_the_paper():
     assert rows["parameters"].startswith(f"structured {5 * d + steps.numbers}, dense {dense}, ")
     assert f"4(s + d) + d(2nN + d) {4 * 3 + 2 * (2 * 5 + 2)}, and 12 numbers" in rows["parameters"]
     assert rows["bound"] == "0: there is no error" and "asked" not in rows
+    assert rows["smallest gap"].endswith(" between executed ids with different labels")
+    assert "all labels agree" in str(hs.plan(recall([[1, 2]], [[5, 5]])))
     net = plan.build()
     assert net.network.cost().parameters == 5 * d + steps.numbers + 12
     flat = net.network.dense().cost()

@@ -18,7 +18,7 @@ from headsmith.constructions.design import Design, Short, freeze, many
 from headsmith.functions import Unresolved
 from headsmith.network import fingerprint
 from headsmith.proof.approximation import Unprovable
-from headsmith.proof.certificate import Bound, Certificate
+from headsmith.proof.certificate import Bound, Certificate, gap_text
 from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
 
@@ -112,6 +112,8 @@ class Plan(Shown):
             *self.design.rows(self.target),
             ("bound", bound_text(self.approximation, self.rounding, self.proof.kind)),
         ]
+        if self.proof.min_gap is not None:
+            rows.append(("smallest gap", gap_text(self.proof.min_gap)))
         if self.request.domain.note:
             rows.append(("note", self.request.domain.note))
         if self.asked and self.eps:

@@ -124,7 +124,7 @@ class Certificate(Shown):
         if self.exact:
             rows = [("statement", self.statement)]
         if self.min_gap is not None:
-            rows.append(("smallest gap", f"{lower(self.min_gap)} between executed ids with different labels"))
+            rows.append(("smallest gap", gap_text(self.min_gap)))
         if self.least:
             point = ", ".join(map(exactly, self.witness))
             place = f"x = {point}" if len(self.witness) == 1 else f"({point})"
@@ -133,6 +133,19 @@ class Certificate(Shown):
             rows.append(("proof", f"{self.cells} {'cell' if self.cells == 1 else 'cells'} in ball arithmetic"))
         rows.append(("assumes", "; ".join(self.assumptions)))
         return rows
+
+
+def gap_text(gap: float) -> str:
+    """How far ids are apart, of which tokens.
+
+    >>> gap_text(1.2345e-9)
+    '1.23e-9 between executed ids with different labels'
+    """
+    return (
+        "none is needed: all labels agree"
+        if gap == math.inf
+        else f"{lower(gap)} between executed ids with different labels"
+    )
 
 
 def _sum(approximation: float, rounding: float) -> float:

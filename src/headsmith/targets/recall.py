@@ -195,12 +195,13 @@ class Recall(Target):
         """A token, as a sentence names it: token 4 of [3, 1, 4] (sequence 0)."""
         start, stop = span(position, self.lengths)
         sequence = int(np.searchsorted(np.cumsum(self.lengths), position, side="right"))
-        words = self.words[start : min(stop, start + SHOWN)].tolist()
-        shown = ", ".join(map(self._word, words)) + ", ..." * (stop - start > SHOWN)
-        return f"{self._word(int(self.words[position]))} at place {position - start} of [{shown}] (sequence {sequence})"
+        word = self._shown(self.words[position : position + 1])[1:-1]
+        return f"{word} at place {position - start} of {self._shown(self.words[start:stop])} (sequence {sequence})"
 
-    def _word(self, word: int) -> str:
-        return str(word) if self.by_id else f"x{word}"
+    def _shown(self, words: np.ndarray) -> str:
+        """[3, 1, 4] of ids, [x0, x1] of vectors; the first few."""
+        names = [str(word) if self.by_id else f"x{word}" for word in words[:SHOWN].tolist()]
+        return f"[{', '.join([*names, '...'] if len(words) > SHOWN else names)}]"
 
     # what it is
 
@@ -215,7 +216,7 @@ class Recall(Target):
         sees = "the tokens up to it" if self.causal else "all tokens"
         return (
             f"network(sequences) = labels, after rounding to whole numbers, for every token of {request.dtype} "
-            f"{request.domain}, which is that of sequences, lengths and labels"
+            f"{request.domain}, which is that of {', '.join(sorted(self.record()[1]))}"
             f"{', and every beginning of one' * self.causal}, in any batch: {self}; a token sees {sees} of its sequence"
         )
 
@@ -304,21 +305,16 @@ class Recall(Target):
     def _collided(self, found: Collision) -> str:
         """Why two tokens get one id, and what helps."""
         first, second = (self.named(p) for p in (found.first, found.second))
-        one, other = (self._label(p) for p in (found.first, found.second))
+        one, other = (self.labels[p].tolist() for p in (found.first, found.second))
         if found.reason == "contradiction":
             return f"the labels contradict each other: {first} is {one}, {second} is {other}; drop one of them"
-        seen = (
-            "[" + ", ".join(map(self._word, visible(p, self.words, self.lengths, self.causal)[:SHOWN].tolist())) + "]"
-            for p in (found.first, found.second)
-        )
+        pair = (found.first, found.second)
+        seen = (self._shown(visible(p, self.words, self.lengths, self.causal)) for p in pair)
         why = "a softmax mean sees no order" if found.reason == "order" else "all tokens are repeated as often"
         return (
             f"{' and '.join(seen)} cannot be told apart without positions, since {why}: {first} is labelled {one}, "
             f"{second} is labelled {other}; give positions=True"
         )
-
-    def _label(self, position: int) -> Any:
-        return self.labels[position].tolist()
 
     def encode(self, *inputs: Tensor) -> Tensor:
         """Ids (..., tokens) -> (..., tokens, 1); vectors are tokens."""
