@@ -81,7 +81,8 @@ MUTANTS = [
     Mutant("the ends of an enclosure, above", SHARED, "np.where(down > high, ", "np.where(down > np.inf, ", BOTH),
     Mutant("the ends of an enclosure, below", SHARED, "np.where(up < low, ", "np.where(up < -np.inf, ", BOTH),
     Mutant("the scale of scores", DRAWS, "power_of_two(scale / queries)", "power_of_two(2 * scale / queries)", DRAWN),
-    Mutant("a hopeless search", DRAWS, " and best.lost <= LOST", "", DRAWN),
+    Mutant("a hopeless search", DRAWS, "draws < FIRST or self.lost <= LOST", "True", DRAWN),
+    Mutant("unlucky first draws", DRAWS, "draws < FIRST or self", "self", DRAWN),
     Mutant("the best draw", DRAWS, "draft.merit > best.merit", "draft.merit < best.merit", DRAWN),
     Mutant("the gcd of multiplicities", KEYS, "counts // np.gcd.reduce(counts)]", "counts]", TOLD),
     Mutant(

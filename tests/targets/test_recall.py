@@ -94,6 +94,8 @@ def test_targets_of_other_arrays_have_other_hashes():
         (lambda: recall([[3, 0.5, 4], [1, 5]]), "token ids must be whole numbers from 0"),
         (lambda: recall([[3, 1, 4], [1, 10**7]]), "number the words from 0"),
         (lambda: recall(labels=[[0, 1, 2], [7, 8.5]]), "labels must be whole numbers"),
+        (lambda: recall([[2**63, 1, 4], [1, 5]]), r"token ids must be below 2\^63"),
+        (lambda: recall(labels=[[0, 1, 2], [7, -1e30]]), r"labels must be below 2\^63"),
         (lambda: recall(embedding=TABLE[:5]), "needs a row for each id up to 5"),
         (lambda: recall([[[1.0], [2.0]]], [[1, 2]], embedding=TABLE), "embedding= is for token ids"),
         (lambda: recall([3, 1, 4], [0, 1, 2], lengths=[2, 2]), "lengths must add up"),
@@ -202,6 +204,16 @@ def test_float32_refuses_what_is_beyond_it():
     words = r"too near each other for float32.*differ by.*perhaps with dtype='float64'"
     with pytest.raises(Refusal, match=words):
         hs.plan(recall(tokens, labels), dtype="float32")
+
+
+def test_float32_recalls_3200_ids_after_unlucky_first_draws():
+    """Two of the fifty words are near each other in both coordinates that are tried first."""
+    generator = np.random.default_rng(0)
+    table = generator.normal(size=(50, 16)).astype(np.float32)
+    words = np.array([generator.choice(50, 8, replace=False) for _ in range(400)])
+    labels = generator.integers(1, 10, words.shape)
+    plan = hs.plan(recall(table[words], labels), dtype="float32")
+    assert plan.proof.min_gap > 0
 
 
 @pytest.mark.slow

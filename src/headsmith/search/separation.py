@@ -26,7 +26,7 @@ DRAWS, PATIENCE = 60, 2  # draws at most, and how many where one is good enough 
 WORK = 4e8  # scores of all draws together
 SAFE = 4.0  # a gap is good enough if it is so many times as wide as two neighbours may be off
 LEAST = 1.01  # and this is the least that leaves room for a ramp
-LOST = 12  # pairs too near each other in every one of the first draws: no later draw will do
+LOST, FIRST = 12, 8  # so many pairs too near each other in the best of the first draws: no later draw will do
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,10 @@ class Draft:
         """What is compared: a wide gap, and of wide ones few changes of label."""
         return (1.0, -self.changes) if self.margin >= SAFE else (0.0, self.margin)
 
+    def hopeful(self, draws: int) -> bool:
+        """Whether more draws are worth their time, this being the best of so many: one word near another spoils one."""
+        return self.margin < SAFE and (draws < FIRST or self.lost <= LOST)
+
 
 Axes = tuple[Floats, Floats, Floats]  # a, v, v'
 Draw = Callable[[int], tuple[Occurrences, Axes]]
@@ -69,7 +73,7 @@ def separated(draw: Draw, fmt: Format) -> Draft:
     """The best draft, where `draw(i)` makes the i-th tokens and directions."""
     best: Draft | None = None
     done, i = 0.0, 0
-    while i < PATIENCE or (i < DRAWS and done < WORK and best is not None and best.margin < SAFE and best.lost <= LOST):
+    while i < PATIENCE or (i < DRAWS and done < WORK and best is not None and best.hopeful(i)):
         data, axes = draw(i)
         for draft in _drafts(i, data, axes, fmt):
             if best is None or draft.merit > best.merit:
