@@ -87,7 +87,7 @@ def test_beginnings_are_known_under_a_causal_mask():
         ([[3, -1]], "whole numbers from 0"),
         ([[3, 0.5]], "whole numbers from 0"),
         ([[3, float("nan")]], "NaN"),
-        ([["a"]], "must be numbers"),
+        ([["a"]], "there are words in sequences: number them from 0"),
         (torch.zeros(2, 2, 2, 2), "lists of whole numbers"),
         (3, "lists of whole numbers"),
     ],

@@ -47,7 +47,7 @@ class Ragged:
 
 def read_ragged(given: Any, name: str, axes: int | None = None) -> Ragged:
     """`axes` of one sequence: 1 for ids, 2 for vectors, None if several sequences are given and it can be seen."""
-    deep = _depth(given)
+    deep = _depth(given, name)
     axes = deep - 1 if axes is None else axes
     if deep not in (axes, axes + 1) or axes not in (1, 2):
         raise Refusal(
@@ -71,25 +71,41 @@ def _is_array(given: Any) -> bool:
     return isinstance(given, Tensor | np.ndarray)
 
 
-def _depth(given: Any) -> int:
-    """Axes, of lists by their first entries."""
-    deep = 0
-    while isinstance(given, Sequence) and not isinstance(given, str | bytes) and len(given):
-        given, deep = given[0], deep + 1
-    return deep + (given.ndim if _is_array(given) else 0)
+def _depth(given: Any, name: str) -> int:
+    """Axes, by first entries; what is empty, or words, is called so."""
+    first, deep = given, 0
+    while (isinstance(first, Sequence) and not isinstance(first, str)) or (_is_array(first) and first.ndim):
+        if not len(first):
+            remedy = "leave it out" if deep else "give one sequence or more"
+            raise Refusal(f"there is nothing in {name}{'[0]' * deep}: {remedy}")
+        first, deep = first[0], deep + 1
+    if isinstance(first, str):
+        raise Refusal(_unread(name, "U"))
+    return deep
 
 
 def _tensor(given: Any, name: str) -> Tensor:
     """An array of real numbers, with the dtype it has; whole numbers stay whole."""
+    if isinstance(given, Tensor):
+        if given.dtype == torch.bool or given.is_complex():
+            raise Refusal(_unread(name, "b" if given.dtype == torch.bool else "c"))
+        return given.detach()
     try:
-        if isinstance(given, Tensor):
-            return given.detach()
-        found = torch.from_numpy(np.array(given))  # a copy: arrays may be read-only
-    except (TypeError, ValueError):
-        found = torch.tensor(True)
-    if found.dtype == torch.bool or found.is_complex():
-        raise Refusal(f"{name} must be numbers, a list or an array of them")
-    return found
+        array = np.array(given)  # a copy: arrays may be read-only
+    except ValueError:  # rows of several lengths
+        array = np.array(None)
+    if array.dtype.kind not in "iuf" or array.dtype.itemsize > 8:
+        raise Refusal(_unread(name, array.dtype.kind))
+    return torch.from_numpy(array)
+
+
+def _unread(name: str, kind: str) -> str:
+    """What an array of this kind is refused with."""
+    if kind in "US":
+        return f"there are words in {name}: number them from 0, as `headsmith compile FILE --as conll` does for a file"
+    if kind == "b":
+        return f"there is True or False in {name}: give whole numbers, such as 1 and 0"
+    return f"{name} must be numbers of 64 bits, a list or an array of them in which all rows have one length"
 
 
 def whole(flat: Any, name: str, least: float = -np.inf) -> np.ndarray:
@@ -97,5 +113,7 @@ def whole(flat: Any, name: str, least: float = -np.inf) -> np.ndarray:
     array = flat.cpu().numpy() if isinstance(flat, Tensor) else np.asarray(flat)
     if not (np.isfinite(array).all() and (array == np.floor(array)).all() and (array >= least).all()):
         raise Refusal(f"{name} must be whole numbers" + (f" from {least:g}" if np.isfinite(least) else ""))
+    if not np.abs(array.astype(np.float64)).max(initial=0.0) < 2.0**63:
+        raise Refusal(f"{name} must be below 2^63: that is what 64 bits hold")
     found: np.ndarray = array.astype(np.int64)
     return found
