@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headsmith.doors.recall.reading import numbered
+from headsmith.doors.recall.reading import causal, numbered, required
 from headsmith.refusal import Refusal
 
 
@@ -31,6 +31,8 @@ def test_vectors_are_tokens(as_):
         (["ab"], [[1]], "sequence 0 has 2 tokens and 1 labels"),
         (["ab", ""], [[1, 2], []], "sequence 1 is empty"),
         ([3], [[1]], "sequence 0 must be a row"),
+        (5, [[1]], "give a list of sequences, .* not 5"),
+        (["ab"], 5, "a row of labels for each"),
         ([[{}]], [[1]], "sequence 0 must be a row"),
         (["a"], [[float("nan")]], "labels 0 holds NaN"),
         ([np.array([[0.0, np.nan]])], [[1]], "sequence 0 holds NaN"),
@@ -39,3 +41,11 @@ def test_vectors_are_tokens(as_):
 def test_what_is_no_labelled_data_is_refused(sequences, labels, says):
     with pytest.raises(Refusal, match=says):
         numbered(sequences, labels)
+
+
+def test_what_is_no_option_is_refused():
+    for positions, mask, says in ((3, None, "positions are True or False, not 3"), (True, "x", "the masks are None")):
+        with pytest.raises(Refusal, match=says):
+            causal(positions, mask)
+    with pytest.raises(Refusal, match="give labels: a row for each sequence"):
+        required(None)

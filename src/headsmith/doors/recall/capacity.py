@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from headsmith.doors.recall.reading import numbered
+from headsmith.compiler.request import read_dtype
+from headsmith.doors.recall.reading import causal, numbered
 from headsmith.proof.printed_scale import PrintedScale, power
 from headsmith.proof.rounding import FORMATS
 from headsmith.records.shown import Shown, number
 from headsmith.refusal import Refusal
 from headsmith.search.context_keys import context_keys
+from headsmith.targets.reading import check_sizes
 
 COUNTS = (100, 400, 1_600, 3_200, 8_000, 12_800, 64_000, 200_000, 1_000_000, 10_000_000, 100_000_000)
 SPREAD = 3.0  # gap/range times ids^2: 2.5 to 4.6 was measured, from 40 to 64 000 ids
@@ -125,8 +127,8 @@ def capacity(
     >>> capacity("float32").enough is None, capacity("float64").largest > 1e7
     (True, True)
     """
-    if dtype not in ("float64", "float32"):
-        raise Refusal(f"the dtypes of a memory are float64 and float32; not {dtype!r}")
+    dtype, before = read_dtype(dtype), causal(positions, mask)
+    check_sizes(features=features)
     table = tuple((k, expected_gap(k), margin(k, dtype), survives(k, dtype)) for k in COUNTS)
     largest = int((SPREAD / (LEAST * FORMATS[dtype].unit)) ** 0.5)
     if sequences is None:
@@ -134,7 +136,7 @@ def capacity(
     data = numbered(sequences)
     vectors = isinstance(data.words[0], tuple)
     d = len(data.words[0]) if vectors else features  # type: ignore[arg-type]
-    ids = len(np.unique(context_keys(data.tokens, data.lengths, positions, mask == "causal")))
+    ids = len(np.unique(context_keys(data.tokens, data.lengths, positions, before)))
     n, N, changes = int(data.lengths.max()), len(data.lengths), max(ids - 1, 1)
     width = 2 * changes + 1
     parameters = 3 * changes + 5 * d + 2, width * (2 * d + 1) + 5 * d, 4 * (1 + d) + d * (2 * n * N + d)

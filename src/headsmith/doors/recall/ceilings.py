@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from headsmith.doors.recall.reading import Numbered, numbered
+from headsmith.doors.recall.reading import Numbered, causal, numbered, required
 from headsmith.records.shown import Shown
 from headsmith.refusal import Refusal
 from headsmith.search.context_keys import context_keys
-
-MASKS = (None, "causal")
 
 
 @dataclass(frozen=True)
@@ -74,10 +72,9 @@ def ceilings(sequences: Sequence[Any], labels: Sequence[Any], mask: str | None =
     >>> found["word"].accuracy, found["word, position"].accuracy
     (0.8333333333333334, 1.0)
     """
-    if mask not in MASKS:
-        raise Refusal(f"the masks are None and 'causal'; not {mask!r}")
-    data = numbered(sequences, labels)
-    return Ceilings(tuple(ceiling(name, key, data.labels) for name, key in _information(data, mask == "causal")))
+    before = causal(True, mask)
+    data = numbered(sequences, required(labels))
+    return Ceilings(tuple(ceiling(name, key, data.labels) for name, key in _information(data, before)))
 
 
 def _information(data: Numbered, causal: bool) -> list[tuple[str, np.ndarray]]:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from headsmith.doors.recall.capacity import expected_gap, survives
-from headsmith.doors.recall.ceilings import MASKS, ceiling
-from headsmith.doors.recall.reading import Numbered, numbered
+from headsmith.doors.recall.ceilings import ceiling
+from headsmith.doors.recall.reading import Numbered, causal, numbered, required
 from headsmith.records.shown import Shown, number
-from headsmith.refusal import Refusal
 from headsmith.search.context_keys import collision, context_keys, visible
 
 WHY = {
@@ -98,22 +97,21 @@ def explain_failure(
     >>> explain_failure([[x, y], [x, y, x, y]], [[1, 2], [3, 2, 3, 2]], positions=True).reason is None
     True
     """
-    if mask not in MASKS:
-        raise Refusal(f"the masks are None and 'causal'; not {mask!r}")
-    data, causal = numbered(sequences, labels), mask == "causal"
-    keys = context_keys(data.tokens, data.lengths, positions, causal)
-    found = collision(data.tokens, data.lengths, data.labels, positions, causal)
+    before = causal(positions, mask)
+    data = numbered(sequences, required(labels))
+    keys = context_keys(data.tokens, data.lengths, positions, before)
+    found = collision(data.tokens, data.lengths, data.labels, positions, before)
     ids = len(np.unique(keys))
     gap = expected_gap(ids)
     dtypes = tuple(dtype for dtype in ("float64", "float32") if survives(ids, dtype))
     if found is None:
         return Obstacle(None, None, None, 0, 0, ids, gap, dtypes)
-    first, second = (_colliding(data, at, causal) for at in (found.first, found.second))
-    placed = context_keys(data.tokens, data.lengths, True, causal)
+    first, second = (_colliding(data, at, before) for at in (found.first, found.second))
+    placed = context_keys(data.tokens, data.lengths, True, before)
     wrong, left = (ceiling("", key, data.labels).wrong for key in (keys, placed))
     return Obstacle(found.reason, first, second, wrong, left, ids, gap, dtypes)
 
 
-def _colliding(data: Numbered, at: int, causal: bool) -> Colliding:
-    context = tuple(data.words[t] for t in visible(at, data.tokens, data.lengths, causal))
+def _colliding(data: Numbered, at: int, before: bool) -> Colliding:
+    context = tuple(data.words[t] for t in visible(at, data.tokens, data.lengths, before))
     return Colliding(int(data.sequence_of[at]), int(data.places[at]), context, data.classes[data.labels[at]])

@@ -145,9 +145,7 @@ def read_vectors(sequences: Sequence[Any]) -> list[np.ndarray]:
     try:
         arrays = [np.array(sequence, dtype=np.float64) + 0.0 for sequence in sequences]
     except (TypeError, ValueError):
-        raise Refusal(
-            "hardmax attention compares vectors: give numbers or rows of numbers, embeddings of words"
-        ) from None
+        raise Refusal("attention works on vectors: give numbers or rows of numbers, embeddings of words") from None
     arrays = [array[:, None] if array.ndim == 1 else array for array in arrays]
     if len(arrays) < 2 or any(array.ndim != 2 or not array.size or not np.isfinite(array).all() for array in arrays):
         raise Refusal(

@@ -43,10 +43,10 @@ def numbered(sequences: Sequence[Any], labels: Sequence[Any] | None = None) -> N
     >>> numbered(["the cat the".split()], [["D", "N", "D"]]).tokens.tolist()
     [0, 1, 0]
     """
-    rows = [_items(sequence, f"sequence {k}") for k, sequence in enumerate(sequences)]
+    rows = _rows(sequences, "sequence")
     if not rows:
         raise Refusal("give at least one sequence")
-    marks = rows if labels is None else [_items(row, f"labels {k}") for k, row in enumerate(labels)]
+    marks = rows if labels is None else _rows(labels, "labels")
     if len(marks) != len(rows):
         raise Refusal(
             f"there are {len(rows)} sequences and {len(marks)} rows of labels: give one row for each sequence"
@@ -59,6 +59,34 @@ def numbered(sequences: Sequence[Any], labels: Sequence[Any] | None = None) -> N
     tokens, words = _numbers(rows)
     codes, classes = _numbers(marks)
     return Numbered(tokens, np.array([len(row) for row in rows]), codes, words, classes)
+
+
+def causal(positions: Any, mask: Any) -> bool:
+    """Whether a token sees only what comes before it; refused where these are no options of `hs.target.Recall`.
+
+    >>> causal(False, "causal"), causal(True, None)
+    (True, False)
+    """
+    if not isinstance(positions, bool):
+        raise Refusal(f"positions are True or False, not {positions!r}")
+    if mask not in (None, "causal"):
+        raise Refusal(f"the masks are None and 'causal'; not {mask!r}")
+    return mask is not None
+
+
+def required(labels: Any) -> Any:
+    """The labels, which are no option here."""
+    if labels is None:
+        raise Refusal("give labels: a row for each sequence, one label for each token")
+    return labels
+
+
+def _rows(given: Any, name: str) -> list[list[Hashable]]:
+    """The items of each sequence, or of each row of labels."""
+    try:
+        return [_items(row, f"{name} {k}") for k, row in enumerate(given)]
+    except TypeError:
+        raise Refusal(f"give a list of sequences, and a row of labels for each, not {given!r}") from None
 
 
 def _items(given: Any, name: str) -> list[Hashable]:
