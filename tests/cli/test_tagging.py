@@ -39,6 +39,17 @@ def test_other_forms_are_read(tmp_path, capsys):
     assert "4 of 4 tokens" in capsys.readouterr().out
 
 
+def test_a_file_of_words_that_is_not_ours_is_kept_and_nothing_is_written(tmp_path, capsys):
+    out, theirs = tmp_path / "tagger.safetensors", tmp_path / "tagger.words.json"
+    theirs.write_text('{"mine": 1}')
+    assert main(["compile", str(SMALL), "--as", "conll", "--out", str(out)]) == 1
+    assert "tagger.words.json was not written by headsmith" in capsys.readouterr().err
+    assert theirs.read_text() == '{"mine": 1}' and not out.exists()
+    theirs.unlink()
+    for _ in range(2):  # our own are replaced
+        assert main(["compile", str(SMALL), "--as", "conll", "--out", str(out)]) == 0
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

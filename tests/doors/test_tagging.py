@@ -56,6 +56,13 @@ def test_files_hold_the_network_and_what_its_numbers_mean(ours, tmp_path):
     assert [meaning["labels"][k] for k in net(ids)] == data.labels[3]
 
 
+def test_both_files_are_written_or_neither(ours, tmp_path):
+    (tmp_path / "tagger.words.json").mkdir()
+    with pytest.raises(Refusal, match="is a folder"):
+        ours.save(tmp_path / "tagger.safetensors")
+    assert not (tmp_path / "tagger.safetensors").exists()
+
+
 def test_float32_keeps_what_it_can():
     assert tag(small(), dtype="float32").accuracy == 1
 

@@ -12,10 +12,10 @@ def compile_labelled(path: Path, form: str, dtype: str, method: str, out: Path |
     import time
 
     from headsmith.doors.labelled import read_labelled
-    from headsmith.doors.tagging import tag
+    from headsmith.doors.tagging import tag, words_of
 
-    if out is not None:
-        writable(out)
+    for file in () if out is None else (out, words_of(out)):
+        writable(file)
     data = read_labelled(path, form)
     with working(f"recalling {path}"):
         start = time.perf_counter()

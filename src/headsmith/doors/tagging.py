@@ -19,7 +19,8 @@ from headsmith.doors.compile import compile
 from headsmith.doors.labelled import Labelled
 from headsmith.doors.recall.ceilings import Ceiling, ceiling, joined
 from headsmith.doors.recall.reading import Numbered, numbered
-from headsmith.records import atomic_write
+from headsmith.records import replaceable, write_output
+from headsmith.records.authorship import MARK
 from headsmith.records.shown import Shown, lower, number
 from headsmith.refusal import Refusal
 from headsmith.search.context_keys import context_keys
@@ -103,10 +104,11 @@ class Tagging(Shown):
 
     def save(self, path: Path) -> list[Path]:
         """The network, and beside it a file that says which word and which label each number is."""
-        words = path.with_name(path.name.removesuffix(".safetensors") + WORDS)
+        words = words_of(path)
+        replaceable(words)  # or neither is written
         self.net.save(path)
-        content = {"words": self.data.words, "labels": self.data.classes}
-        atomic_write(words, json.dumps(content, ensure_ascii=False).encode())
+        content = {MARK: "words", "words": self.data.words, "labels": self.data.classes}
+        write_output(words, json.dumps(content, ensure_ascii=False))
         return [path, words]
 
     def _named(self, at: int) -> str:
@@ -114,6 +116,15 @@ class Tagging(Shown):
         place, word = int(self.data.places[at]), self.data.words[self.data.tokens[at]]
         told, taken = (self.data.classes[codes[at]] for codes in (self.data.labels, self.settled))
         return f"{word} at place {place} of sequence {sequence}, labelled {told} and elsewhere {taken}"
+
+
+def words_of(path: Path) -> Path:
+    """The file beside a network.
+
+    >>> words_of(Path("tagger.safetensors")).name
+    'tagger.words.json'
+    """
+    return path.with_name(path.name.removesuffix(".safetensors") + WORDS)
 
 
 def tag(data: Labelled, dtype: str = "float64", method: str = "auto", features: int | None = None) -> Tagging:
