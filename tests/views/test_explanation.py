@@ -1,6 +1,9 @@
 """What a network says of one input adds up to what it does with it."""
 
+import math
+
 import pytest
+import torch
 
 import headsmith as hs
 from headsmith.refusal import Refusal
@@ -81,3 +84,31 @@ def test_one_input_is_explained_and_not_a_batch(forged):
 def test_long_inputs_are_shortened_and_the_error_is_shown():
     told = hs.compile(hs.target.Product([[1.0]], [[1.0]] * 40), eps=1e-6).explain([[0.125] * 40])
     assert " ..." in told.title() and "off by at most" in told.title() and len(told.title()) < 250
+
+
+def test_a_memory_tells_the_id_of_each_token_the_step_it_is_on_and_the_label_there():
+    net = hs.compile(hs.target.Recall([[3, 1, 4], [1, 5]], [[0, 1, 2], [7, 8]]))
+    told = net.explain([3, 1, 4])
+    assert [table.level for table in told.tables] == [(0.0,), (1.0,), (2.0,)]
+    steps = net.plan.design.steps
+    ends = sorted(end for left, slope in zip(steps.left, steps.slope, strict=True) for end in (left, left + 1 / slope))
+    for head, table in zip(told.readings, told.tables, strict=True):
+        low, high = table.ends
+        assert low <= table.number <= high and table.risen == 1.0 and table.behind and table.output == "label"
+        assert {low, high} <= {-math.inf, *ends, math.inf} and table.steps == 5
+        assert head.token == table.token and head.layer < table.layer
+    assert "[3, 1, 4]: [0, 1, 2], off by at most 0" in told.title()
+    first = dict(told.rows())["layer 2 table at token.0"]
+    assert first == "x.0 -> label  id -0.618608 is on step 1 of 5, from -∞ to -0.561879: 0"
+
+
+def test_a_table_tells_how_far_a_ramp_has_risen():
+    mean = hs.target.EquivariantMap(lambda X: X / 2, tokens=2, features=1, lipschitz=1)
+    net = hs.compile(mean, domain=(0, 1), eps=0.1)
+    [cells] = net.plan.design.cells
+    half = float(cells.left[1] + 0.5 / cells.slope[1])
+    told = net.explain(torch.tensor([[half], [0.9]], dtype=torch.float64)).tables[0]
+    assert told.risen == pytest.approx(0.5, abs=0.1) and not told.behind and told.step == 3
+    assert (
+        told.ends == (cells.left[1], cells.left[1] + 1 / cells.slope[1]) and " up the ramp to step 3 of" in told.told()
+    )

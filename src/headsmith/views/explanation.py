@@ -1,19 +1,21 @@
 """What a network does with one input: which keys each head reads, with how much weight, and what comes of it.
 
-One way for every kind: the network is traced, and each attention head of each layer says what it looked at.
+One way for every kind: the network is traced, each attention head of each layer says what it looked at, and each table
+what it looked up, and between which neighbours the number stands there.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 
 from headsmith.constructions.design import many
-from headsmith.network import Affine, Attention, Copies, Network, TokenMix
+from headsmith.network import Affine, Attention, Copies, Lookup, Network, TokenMix
 from headsmith.records.shown import Shown, number, upper
 from headsmith.refusal import Refusal
 
@@ -39,6 +41,48 @@ class HeadReading:
     keys: tuple[tuple[str, float, float], ...]  # name, weight, value
     result: float
 
+    @property
+    def place(self) -> str:
+        """Which head."""
+        return f"layer {self.layer} head {self.head}"
+
+    def told(self) -> str:
+        """0.6 x 0.25 (token.1) + 0.4 x 0.5 (token.0) = 0.35, the four largest weights."""
+        terms = " + ".join(f"{number(w)} x {number(v, 4)} ({name})" for name, w, v in self.keys[:4])
+        return f"{self.input} -> {self.output}  {terms}{' + ...' * (len(self.keys) > 4)} = {number(self.result, 6)}"
+
+
+@dataclass(frozen=True)
+class TableReading:
+    """What a table gives one token: its `number` is on a step between `ends`, and there `level` stands.
+
+    On a ramp between two steps `risen` is how far it has come, else 1. `behind` heads the number is a context's id.
+    """
+
+    layer: int
+    token: str
+    input: str
+    output: str
+    number: float
+    step: int
+    steps: int
+    ends: tuple[float, float]
+    risen: float
+    level: tuple[float, ...]
+    behind: bool
+
+    @property
+    def place(self) -> str:
+        """Which table."""
+        return f"layer {self.layer} table"
+
+    def told(self) -> str:
+        """Id -0.301 is on step 2 of 4, from -0.38 to -0.19: 1."""
+        what = ("id " if self.behind else "") + number(self.number, 6)
+        ramp = f"{number(self.risen)} up the ramp to" if self.risen < 1 else "on"
+        where = f"{ramp} step {self.step} of {self.steps}, from {number(self.ends[0], 6)} to {number(self.ends[1], 6)}"
+        return f"{self.input} -> {self.output}  {what} is {where}: {', '.join(number(y, 6) for y in self.level)}"
+
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Shown):
@@ -49,6 +93,7 @@ class Explanation(Shown):
     value: Any
     error: float | None
     readings: tuple[HeadReading, ...]
+    tables: tuple[TableReading, ...] = ()
     left_out: int = 0
 
     def title(self) -> str:
@@ -57,17 +102,9 @@ class Explanation(Shown):
         return f"{self.target} at {at}: {_short(self.value)}{off}"
 
     def rows(self) -> list[tuple[str, str]]:
-        several = len({r.token for r in self.readings}) > 1
-        told = [
-            (
-                f"layer {r.layer} head {r.head}" + (f" at {r.token}" if several else ""),
-                f"{r.input} -> {r.output}  "
-                + " + ".join(f"{number(w)} x {number(v, 4)} ({name})" for name, w, v in r.keys[:4])
-                + (" + ..." if len(r.keys) > 4 else "")
-                + f" = {number(r.result, 6)}",
-            )
-            for r in self.readings
-        ]
+        every = sorted([*self.readings, *self.tables], key=lambda r: r.layer)
+        several = len({r.token for r in every}) > 1
+        told = [(r.place + (f" at {r.token}" if several else ""), r.told()) for r in every]
         return told + [("...", f"{many(self.left_out, 'reading')} more")] * bool(self.left_out)
 
 
@@ -80,30 +117,60 @@ def explain(net: Compiled, given: Sequence[Any], named: Mapping[str, Any]) -> Ex
     tokens = net.encode(*inputs)
     every = list(_readings(net.network, tokens))
     readings = every if len(every) <= READINGS else [r for r in every if r.token == every[0].token][:READINGS]
+    heads = tuple(r for r in readings if isinstance(r, HeadReading))
+    tables = tuple(r for r in readings if isinstance(r, TableReading))
     names = zip(net.target.inputs, inputs, strict=False)
     error = float(torch.as_tensor(net.certify(*inputs)).max()) if net.target.known else None
     values = {name: x.tolist() for name, x in names}
-    return Explanation(
-        str(net.target), values, net(*inputs).tolist(), error, tuple(readings), len(every) - len(readings)
-    )
+    return Explanation(str(net.target), values, net(*inputs).tolist(), error, heads, tables, len(every) - len(readings))
 
 
-def _readings(network: Network, tokens: Tensor) -> Iterator[HeadReading]:
+def _readings(network: Network, tokens: Tensor) -> Iterator[HeadReading | TableReading]:
     trace = network.trace(tokens)
-    for i, layer, names, asked in attending(network, tokens.shape[-2]):
+    for i, layer, names, asked in _walked(network, tokens.shape[-2]):
         for q in asked:
-            yield from _at(network, layer, trace, i, q, names)
+            if isinstance(layer, Lookup):
+                yield _looked_up(network, trace, i, q, names[q])
+            elif isinstance(layer, Attention | Copies):
+                yield from _at(network, layer, trace, i, q, names)
 
 
 def attending(network: Network, count: int) -> Iterator[tuple[int, Attention | Copies, list[str], list[int]]]:
     """(place, layer, names of its tokens, those that the next layer reads) of each layer of heads, of `count`
     tokens that come in.
     """
+    for i, layer, names, asked in _walked(network, count):
+        if isinstance(layer, Attention | Copies):
+            yield i, layer, names, asked
+
+
+def _walked(network: Network, count: int) -> Iterator[tuple[int, Any, list[str], list[int]]]:
+    """The same of every layer."""
     layers, names = list(network.layers.items()), list(network.inputs[:count])
     for i, (_, layer) in enumerate(layers):
-        if isinstance(layer, Attention | Copies):
-            yield i, layer, names, _asked(layers[i + 1 :], len(names))
+        yield i, layer, names, _asked(layers[i + 1 :], len(names))
         names = _named(layers[i], names)
+
+
+def _looked_up(network: Network, trace: Mapping[str, Tensor], i: int, q: int, name: str) -> TableReading:
+    """What the table of layer i gives token q: behind a full ramp its own step, before the first ramp step 1."""
+    layers = list(network.layers.values())
+    layer = cast(Lookup, layers[i])
+    t = trace[f"blocks.{i}.mlp.hook_read"][q]
+    knot, risen = (x.item() for x in layer.ramp(t))
+    left, right = layer.left.tolist(), (layer.left + 1 / layer.slope).tolist()
+    at = int(knot) + (risen > 0)
+    ends = (left[int(knot)], right[int(knot)]) if 0 < risen < 1 else ([-math.inf, *right][at], [*left, math.inf][at])
+    source = _features(network, i - 1, q, layer.direction.abs())
+    target = _features(network, i, q, torch.zeros_like(layer.direction).index_fill(0, layer.places, 1.0))
+    written = [
+        key for key, (where, _, part) in network.variables.items() if (where, part.start) == (i, layer.writes[0])
+    ]
+    behind = any(isinstance(other, Attention) for other in layers[:i])
+    return TableReading(
+        i, name, source, (*written, target)[0], float(t), at + 1, len(left) + 1, ends, risen or 1.0,
+        tuple(layer.level(t).tolist()), behind,
+    )  # fmt: skip
 
 
 def _at(
@@ -184,6 +251,11 @@ def _feature(network: Network, at: int, token: int, place: int) -> str:
 
 def _short(value: Any) -> str:
     if isinstance(value, list):
-        flat = str(value)
+        flat = _listed(value)
         return flat if len(flat) < 60 else flat[:56] + " ..."
     return f"{value:.12g}"
+
+
+def _listed(value: Any) -> str:
+    """[3, 1, 0.25]: whole numbers as such."""
+    return f"[{', '.join(map(_listed, value))}]" if isinstance(value, list) else f"{value:.12g}"
