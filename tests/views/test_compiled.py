@@ -85,3 +85,10 @@ def test_few_inputs_are_drawn_where_each_takes_long():
         SHOWN / long.effort > LEAST > SHOWN / replace(long, steps=100).effort
         and hs.target.Training(widths=[2, 1]).effort == 1.0
     )
+
+
+def test_a_bound_of_another_norm_says_so():
+    """The error of one input may be above a bound of the L2 norm."""
+    mean = hs.target.EquivariantMap(lambda X: X / 2, tokens=2, features=1, lipschitz=1)
+    [line] = hs.compile(mean, domain=(0, 1), eps=0.1).plot().axes[0].get_legend().get_texts()
+    assert line.get_text().startswith("bound, if your constant holds, of the L2 norm: 0.0")

@@ -61,7 +61,9 @@ def picture(net: Any) -> Figure:
     fig, axes = figure(1, 1 + len(found), width=5.2, height=3.8)
     panels = np.atleast_1d(axes)
     if net.target.known:
-        _errors(panels[0], errors(net, count)[1].numpy(), net.certificate.bound, WORDS[net.certificate.kind])
+        certificate = net.certificate
+        word = WORDS[certificate.kind] + f", of the {certificate.norm} norm" * (certificate.norm != "sup")
+        _errors(panels[0], errors(net, count)[1].numpy(), certificate.bound, word)
     else:
         panels[0].set_title("the target is code: its error cannot be drawn")
     for axis, pattern in zip(panels[1:], found, strict=True):

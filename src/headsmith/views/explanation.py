@@ -102,7 +102,8 @@ class Explanation(Shown):
         return f"{self.target} at {at}: {_short(self.value)}{off}"
 
     def rows(self) -> list[tuple[str, str]]:
-        every = sorted([*self.readings, *self.tables], key=lambda r: r.layer)
+        both: list[HeadReading | TableReading] = [*self.readings, *self.tables]
+        every = sorted(both, key=lambda r: r.layer)
         several = len({r.token for r in every}) > 1
         told = [(r.place + (f" at {r.token}" if several else ""), r.told()) for r in every]
         return told + [("...", f"{many(self.left_out, 'reading')} more")] * bool(self.left_out)

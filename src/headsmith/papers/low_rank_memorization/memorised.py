@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from headsmith.doors.labelled import Labelled
@@ -23,11 +22,10 @@ from headsmith.papers.low_rank_memorization.conll import conll2003, small
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
 from headsmith.records import Record
 from headsmith.refusal import Refusal
-from headsmith.views.gaps import sorted_gaps
+from headsmith.views.recall import id_gaps, sorted_gaps
 
 PRINTED = 0.9872  # Sec 5, after 800 epochs
 FEATURES = 16  # of Gaussian embeddings
-POINTS, SMALLEST = 1500, 200  # gaps that a picture shows: an even share, and the smallest of all
 FIRST = 32  # words that float32 is tried with, then twice as many, and so on
 
 
@@ -43,7 +41,7 @@ def measured(data: Labelled) -> dict[str, Any]:
         "ranks": ranks(made),
         "ceilings": {x.name: x.accuracy for x in best.items},
         "possible": best["sequence, position"].right,
-        "gaps": gaps(made),
+        "gaps": id_gaps(made.net),
     }
 
 
@@ -52,27 +50,6 @@ def ranks(made: Tagging) -> list[int]:
     attend = dict(made.net.network.layers)["attend"]
     key, query, value = (part.weight[0].detach() for part in (attend.query, attend.key, attend.value))
     return [int(torch.linalg.matrix_rank(matrix)) for matrix in (key, query, value, key.mT @ query)]
-
-
-def gaps(made: Tagging) -> dict[str, Any]:
-    """Gaps along the sorted ids: an even share and the smallest; the one that is proved; what rounding may do."""
-    plan = made.net.plan
-    found = plan.design.seen(plan.target, plan.request).enclosed(
-        plan.design.head.output, plan.design.head.read, plan.request.format
-    )
-    order = np.argsort(found.ids, kind="stable")
-    ids, codes = found.ids[order], plan.target.codes[order]
-    steps, changed = np.diff(ids), np.diff(codes) != 0
-    apart = np.flatnonzero(steps > 0)
-    shown = np.union1d(apart[:: max(1, len(apart) // POINTS)], apart[np.argsort(steps[apart])[:SMALLEST]])
-    return {
-        "place": shown.tolist(),
-        "gap": steps[shown].tolist(),
-        "changes": changed[shown].tolist(),
-        "range": float(ids[-1] - ids[0]),
-        "rounding": float(2 * found.radius.max()),
-        "proved": made.net.certificate.min_gap,
-    }
 
 
 CLAIMS = (
