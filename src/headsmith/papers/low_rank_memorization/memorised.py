@@ -21,6 +21,7 @@ from headsmith.papers.low_rank_memorization.cmudict import KNOWN, spelled, stres
 from headsmith.papers.low_rank_memorization.conll import conll2003, small
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
 from headsmith.records import Record
+from headsmith.records.shown import lower
 from headsmith.refusal import Refusal
 from headsmith.views.recall import id_gaps, sorted_gaps
 
@@ -85,7 +86,7 @@ def rows(m: Mapping[str, Any]) -> list[Row]:
 def sizes(m: Mapping[str, Any]) -> list[Row]:
     """Of one network."""
     return [
-        Row("smallest gap of ids", None, m["min_gap"]),
+        Row("smallest gap of ids", None, lower(m["min_gap"])),
         Row("hidden units", None, m["width"]),
         Row("parameters, embeddings included", None, m["parameters"]),
         Row("seconds, built and run", None, round(m["seconds"], 1)),
