@@ -68,6 +68,11 @@ def test_wrong_requests_are_one_sentence(options, sentence, tmp_path, capsys, mo
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_without_a_form_is_told_of_forms(capsys):
+    assert main(["compile", str(SMALL)]) == 2
+    assert "'--domain', which a formula needs, or '--as conll' (csv, jsonl) where" in capsys.readouterr().err
+
+
 def test_a_missing_file_is_named(capsys):
     assert main(["compile", "nowhere.txt", "--as", "conll"]) == 1
     assert "nowhere.txt" in capsys.readouterr().err

@@ -67,7 +67,8 @@ def compile_formula(
         return compile_labelled(Path(formula), form, dtype, method, out, json)
     for name, value in (("--domain", domain), ("--eps", eps)):
         if value is None:
-            raise Missing(f"Missing option '{name}', which a formula needs.")
+            labelled = ", or '--as conll' (csv, jsonl) where a file holds labels" if Path(formula).is_file() else ""
+            raise Missing(f"Missing option '{name}', which a formula needs{labelled}.")
     _compile(formula, domain, eps, dtype, method, out, activation, json)
 
 

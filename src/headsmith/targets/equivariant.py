@@ -134,6 +134,10 @@ class EquivariantMap(Target):
                 "that works token by token does not see (eq. 60), and their table reads no id (eq. 67); method='auto' "
                 "has both repaired"
             )
+        if self.function is None:
+            raise Refusal(
+                f"{self.f} is the name of a function: give the function itself, which takes a tensor (tokens, features)"
+            )
         self._checked(request.domain)
         count, most = self._cells(request), self._most()
         while count <= most:

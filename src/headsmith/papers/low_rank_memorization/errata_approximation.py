@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 
 from headsmith.papers.errata import Evidence, erratum
+from headsmith.records.shown import number
 
 PAPER = "low-rank-memorization"
 D = 8
@@ -38,7 +39,7 @@ def quantiser() -> Evidence:
     before, after = (
         float(np.abs(sum(step(z - t / D) for t in ts) / D - wanted).max()) for ts in (range(1, D + 1), range(D))
     )
-    return f"off by {before:.3g}, a cell", f"off by {after:.0e}", before >= 1 / D, after < 1e-12
+    return f"off by {before:.3g}, a cell", f"off by {number(after, 1)}", before >= 1 / D, after < 1e-12
 
 
 @erratum(
@@ -138,7 +139,7 @@ def mean_of_hats() -> Evidence:
     others = np.arange(len(points)) != 20
     return (
         f"{before[others].max():g} at {int((before[others] > 0.1).sum())} other grid points",
-        f"{after[others].max():.0e} at other grid points, {after[20]:g} at L",
+        f"{number(float(after[others].max()), 1)} at other grid points, {after[20]:g} at L",
         before[others].max() > 0.4,
         after[others].max() < 1e-12 and after[20] == 1,
     )

@@ -13,6 +13,7 @@ from headsmith.doors.recall.pooling import mean_pooling
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.proof.boltzmann import boltz_gap, boltz_gap_bound
 from headsmith.proof.printed_scale import PrintedScale, log10, power
+from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 
 PAPER = "low-rank-memorization"
@@ -50,7 +51,7 @@ def hardmax_pair() -> Evidence:
     before, after, proof = hard_layers(PRINTED_PAIR), hard_layers(EQUAL_SUMS), hardmax_impossible(EQUAL_SUMS)
     return (
         f"500 random layers: up to {before:.2g} apart; a head that averages does it",
-        f"up to {after:.0e}; proved in fractions, for any number of heads: {'yes' if proof else 'no'}",
+        f"up to {number(after, 1)}; proved in fractions, for any number of heads: {'yes' if proof else 'no'}",
         before > 0.1 and hardmax_impossible(PRINTED_PAIR).impossible is False,
         after < 1e-12 and bool(proof),
     )

@@ -7,6 +7,7 @@ import torch
 
 from headsmith.network.lookup import Lookup
 from headsmith.papers.errata import Evidence, erratum
+from headsmith.records.shown import number
 
 PAPER = "low-rank-memorization"
 LABELS = 9
@@ -56,8 +57,8 @@ def midpoints() -> Evidence:
     before = [interpolant(ids, labels, knots, dtype) for dtype in ("float64", "float32")]
     after = [ramps(ids, labels, dtype) for dtype in (torch.float64, torch.float32)]
     return (
-        f"1000 ids: error {before[0]:.0e} in float64, {before[1]:.2g} in float32",
-        f"error {after[0]:.0e} in float64, {after[1]:.0e} in float32",
+        f"1000 ids: error {number(before[0], 1)} in float64, {number(before[1], 2)} in float32",
+        f"error {number(after[0], 1)} in float64, {number(after[1], 1)} in float32",
         before[1] > 0.5,
         max(after) < 1e-6,
     )
@@ -75,7 +76,7 @@ def skipped() -> Evidence:
     ids, labels = random_ids(100)
     before = float(np.abs(ids + np.interp(ids, ids, labels) - labels).max())
     after = float(np.abs(ids + np.interp(ids, ids, labels - ids) - labels).max())
-    return f"off by {before:.2g}", f"off by {after:.0e}", before > 0.9, after < 1e-12
+    return f"off by {before:.2g}", f"off by {number(after, 1)}", before > 0.9, after < 1e-12
 
 
 @erratum(
