@@ -85,3 +85,13 @@ def test_few_inputs_are_drawn_where_each_takes_long():
         SHOWN / long.effort > LEAST > SHOWN / replace(long, steps=100).effort
         and hs.target.Training(widths=[2, 1]).effort == 1.0
     )
+
+
+def test_a_bound_in_l2_is_compared_with_mean_squares():
+    """On a box of volume 16, (integral)^(1/2) is four times the root mean square."""
+    net = hs.compile(hs.target.EquivariantMap(torch.sin, 2, 1, lipschitz=1), domain=(-2, 2), eps=1)
+    axes = picture(net).axes[0]
+    [curve, line] = axes.get_lines()
+    assert line.get_xdata()[0] == pytest.approx(net.certificate.bound / 4)
+    assert np.sqrt(np.mean(curve.get_xdata() ** 2)) < line.get_xdata()[0] < 1.5 * max(curve.get_xdata())
+    assert axes.get_legend().get_texts()[0].get_text().startswith("root mean square,\nbound, if your constant holds")
