@@ -48,17 +48,23 @@ def seconds(runs: dict[str, Callable[[], Any]], times: int = 7) -> dict[str, flo
 
 def bench_training_forward() -> Table:
     """The forward pass of the compact ReLU block, checks and certificate included, against autograd in the same run."""
-    net = hs.compile(hs.target.Training(list(WIDTHS), steps=STEPS, rate=RATE, samples=SAMPLES), eps=1e-6)
+    target = hs.target.Training(list(WIDTHS), steps=STEPS, rate=RATE, samples=SAMPLES)
+    net, soft = (hs.compile(target, eps=1e-6, method=method) for method in ("auto", "softmax"))
     one, many = data(), data(PROMPTS)
-    r = net(hs.prompt.training(*one))
+    r, s = (each(hs.prompt.training(*one)) for each in (net, soft))
     W = autograd(r.initial, *one[:2])
-    pair = {"forward": lambda: net(hs.prompt.training(*one)), "autograd": lambda: autograd(r.initial, *one[:2])}
-    alone, usual = seconds(pair).values()
+    pair = {
+        "forward": lambda: net(hs.prompt.training(*one)),
+        "softmax": lambda: soft(hs.prompt.training(*one)),
+        "autograd": lambda: autograd(r.initial, *one[:2]),
+    }
+    alone, shared, usual = seconds(pair).values()
     [beside] = seconds({"batch": lambda: net(hs.prompt.training(*many))}, 1).values()
-    gap = max(float((a - b).abs().max()) for a, b in zip(W, r.weights, strict=True))
+    gap, other = (max(float((a - b).abs().max()) for a, b in zip(W, each.weights, strict=True)) for each in (r, s))
     rows = [
         ("autograd", usual, 1.0, ""),
         ("forward pass", alone, alone / usual, number(gap)),
+        ("by softmax attention alone", shared, shared / usual, number(other)),
         (f"a prompt of a batch of {PROMPTS}", beside / PROMPTS, beside / PROMPTS / usual, ""),
     ]
     return Table(f"{STEPS} steps of a 5-8-8-2 ReLU network", ("", "seconds", "of autograd", "weights differ by"), rows)

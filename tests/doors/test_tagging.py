@@ -23,6 +23,7 @@ def test_our_sentences_are_recalled(ours):
     assert [ours.recall(words) for words in data.sequences] == data.labels
     assert ours.ids == 119 and not len(ours.contradictions)
     assert "119 of 119 tokens" in str(ours)
+    assert ours.alone.wrong == 1 and "0.991597 is the best of word and position" in str(ours)
 
 
 def test_an_unknown_sentence_is_refused(ours):
@@ -57,6 +58,21 @@ def test_files_hold_the_network_and_what_its_numbers_mean(ours, tmp_path):
 
 def test_float32_keeps_what_it_can():
     assert tag(small(), dtype="float32").accuracy == 1
+
+
+def test_a_refusal_names_words():
+    draw = np.random.default_rng(0)
+    words = [[f"w{k}" for k in draw.integers(0, 20, 10)] for _ in range(1600)]
+    labels = [[f"y{k}" for k in draw.integers(0, 9, 10)] for _ in range(1600)]
+    with pytest.raises(Refusal, match=r"float32.*; sequence \d+ is w\d+ w\d+"):
+        tag(Labelled(words, labels), dtype="float32")
+
+
+def test_labels_that_follow_words_need_fewer_ids_than_there_are():
+    """Ten thousand contexts in float32, which keeps 3 500 apart: only changes of label have to be seen."""
+    rows = [[f"{k}", f"{-k - 1}"] for k in range(5000)]
+    made = tag(Labelled(rows, [[f"{k % 7}", f"{k % 5}"] for k in range(5000)]), dtype="float32")
+    assert made.accuracy == 1 and made.ids == 10_000 and not hs.recall.capacity("float32", rows).enough
 
 
 def test_the_paper_s_own_scale_is_refused():

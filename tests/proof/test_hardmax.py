@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from headsmith.proof.hardmax import Hulls, hard_mean, mean, nearest_solution, on_a_line, points
+from headsmith.proof.hardmax import Hulls, hard_mean, mean, nearest_solution, points
 from headsmith.search.hull import mixture
 
 LINE = [[1.0, 2, 5, 6], [1.0, 3, 4, 6]]
@@ -52,7 +52,17 @@ def test_the_printed_pair_is_told_apart_by_averaging():
     assert max(executed(pair, draw, "first") for _ in range(200)) < 1e-12
 
 
+def test_a_token_outside_is_no_mixture():
+    """1 and 6 are 4/3 of 2 - 1/3 of 5, and so on: weights that sum to 1, but not all of them positive."""
+    first, second, shared = (points(np.array(x)[:, None]) for x in ([2.0, 5, 1, 6], [2.0, 5, 0, 7], [2.0, 5]))
+    weights = {x: ((5 - x[0]) / 3, (x[0] - 2) / 3) for x in {*first, *second} - {*shared}}
+    assert not Hulls(first, second, shared, weights).holds()
+
+
 def test_first_ties_need_one_order_and_one_beginning():
+    swapped = [CORNERS[k] for k in (0, 2, 1, 3)]
+    assert proved([SOLID[0], [*swapped, *SOLID[1][4:]]], CORNERS).holds()
+    assert not proved([SOLID[0], [*swapped, *SOLID[1][4:]]], CORNERS).holds_for_first_ties()
     assert not proved([LINE[0], LINE[1][::-1]], [1, 6]).holds_for_first_ties()
     assert not proved([[2.0, 1, 5, 6], [3.0, 1, 4, 6]], [1, 6]).holds_for_first_ties()
     assert proved([[2.0, 1, 5, 6], [3.0, 1, 4, 6]], [1, 6]).holds()
@@ -85,9 +95,7 @@ def test_a_token_on_the_hulls_edge_is_not_inside():
 def test_shared_tokens_have_one_ratio():
     """On a face of tokens with two ratios the means differ; at the ends of a line no face has two tokens."""
     square = [[0.0, 0], [4, 0], [0, 4], [4, 4]]
-    first = [*square, [4, 0], [0, 0], [1, 1]]
-    second = [*square, [0.0, 4], [4, 4], [1.0, 1]]
-    assert not proved([first, second], square).holds()
+    assert not proved([[*square, [0.0, 0], [4, 4]], [*square, [0.0, 4], [4, 0]]], square).holds()
     assert proved([[0.0, 0, 4, 1.0, 3], [0.0, 4, 4, 0.5, 1.5, -0.0, 1.25]], [0, 4]).holds() is False  # the means differ
     assert proved([[0.0, 0, 4, 3, 1], [0.0, 4, 1, 1.75, 1.25]], [0, 4]).holds()
 
@@ -96,11 +104,6 @@ def test_hard_mean_counts_repeats():
     line = points(np.array([[1.0], [3.0], [3.0], [0.0]]))
     assert hard_mean((Fraction(0),), line) == mean(line) == (Fraction(7, 4),)
     assert hard_mean((Fraction(-2),), line) == (Fraction(0),)
-
-
-def test_lines_are_exact():
-    assert on_a_line(points(np.array([[0.0, 0], [1, 3], [2, 6]])))
-    assert not on_a_line(points(np.array([[0.0, 0], [1, 3], [2, 6 + 1e-15]])))
 
 
 def test_solutions_are_exact_or_none():

@@ -42,6 +42,10 @@ APART = {
         [[[0.0, 0], [2, 0], [0, 2], [0.5, 0], [1, 0.5]]],
         [[[0.0, 0], [2, 0], [0, 2], [1, 0.25], [0.5, 0.25]]],
     ),
+    "an edge that no float is upright on": (
+        [[[0.0, 0], [3, 1], [-1, 3], [0.75, 0.25], [1, 1.25]]],
+        [[[0.0, 0], [3, 1], [-1, 3], [1.25, 0.75], [0.5, 0.75]]],
+    ),
 }
 
 
@@ -51,6 +55,15 @@ def test_a_direction_sets_apart_in_exact_arithmetic(name):
     found = setting_apart(first, second)
     assert found is not None and hard_mean(found, first) != hard_mean(found, second)
     assert any(found) == (name != "the mean")
+
+
+def test_ties_along_an_edge_without_simple_numbers_are_exact():
+    edge, far, r = points(np.array([[3.1234567, 1.7654321], [-1, 3], [0.5, 1.25]]))
+    zero, quarter, half = (tuple(c * share for c in edge) for share in (0, Fraction(1, 4), Fraction(1, 2)))
+    first = (zero, edge, far, quarter, tuple(a + b for a, b in zip(r, quarter, strict=True)))
+    second = (zero, edge, far, half, r)
+    found = setting_apart(first, second)
+    assert found is not None and hard_mean(found, first) != hard_mean(found, second)
 
 
 def test_no_direction_sets_a_proved_pair_apart():

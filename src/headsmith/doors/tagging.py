@@ -7,6 +7,7 @@ the network is exact on what was settled, and its accuracy on the file is the ce
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +17,16 @@ import numpy as np
 
 from headsmith.doors.compile import compile
 from headsmith.doors.labelled import Labelled
+from headsmith.doors.recall.ceilings import Ceiling, ceiling, joined
 from headsmith.doors.recall.reading import Numbered, numbered
 from headsmith.records import atomic_write
 from headsmith.records.shown import Shown, lower, number
+from headsmith.refusal import Refusal
 from headsmith.search.context_keys import context_keys
 from headsmith.targets.recall import Recall
 
 WORDS = ".words.json"  # beside the network: its numbers mean these words
+SHOWN = 12  # words of a sequence that a refusal names
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,6 +55,11 @@ class Tagging(Shown):
         """Of the network, run on every token of the file."""
         return self.right / len(self.data.tokens)
 
+    @property
+    def alone(self) -> Ceiling:
+        """What the word and its position allow: no attention is needed for that."""
+        return ceiling("word, position", joined(self.data.tokens, self.data.places), self.data.labels)
+
     def recall(self, words: list[Hashable]) -> list[Hashable]:
         """The labels of one sequence of the file."""
         known = {word: k for k, word in enumerate(self.data.words)}
@@ -70,6 +79,7 @@ class Tagging(Shown):
             ("size", net.plan.design.size()),
             *net.plan.design.rows(net.target),
             ("accuracy", f"{number(self.accuracy, 6)}: {self.right} of {total} tokens, run one by one{contrary}"),
+            ("without attention", f"{number(self.alone.accuracy, 6)} is the best of word and position"),
         ]
 
     def record(self) -> dict[str, Any]:
@@ -88,6 +98,7 @@ class Tagging(Shown):
             "right": self.right,
             "accuracy": self.accuracy,
             "contradictions": len(self.contradictions),
+            "without_attention": self.alone.accuracy,
         }
 
     def save(self, path: Path) -> list[Path]:
@@ -115,10 +126,19 @@ def tag(data: Labelled, dtype: str = "float64", method: str = "auto", features: 
     settled = settle(keys, read.labels)
     table = None if features is None else np.random.default_rng(0).normal(size=(len(read.words), features))
     target = Recall(read.tokens, settled, positions=True, lengths=read.lengths, embedding=table)
-    net = compile(target, dtype=dtype, method=method)
+    try:
+        net = compile(target, dtype=dtype, method=method)
+    except Refusal as refusal:
+        raise Refusal(f"{refusal}{_spelled(str(refusal), data)}") from None
     ends = np.cumsum(read.lengths)
     found = np.concatenate(net(np.split(read.tokens, ends[:-1])))
     return Tagging(net, read, settled, len(np.unique(keys)), int((found == read.labels).sum()))
+
+
+def _spelled(sentence: str, data: Labelled) -> str:
+    """The sequences that a sentence names by their numbers, in words."""
+    found = dict.fromkeys(map(int, re.findall(r"\(sequence (\d+)\)", sentence)))
+    return "".join(f"; sequence {k} is {' '.join(data.sequences[k][:SHOWN])}" for k in found)
 
 
 def settle(keys: np.ndarray, labels: np.ndarray) -> np.ndarray:

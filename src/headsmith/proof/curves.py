@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -73,8 +74,11 @@ class Kinks:
         """Every unit on its worse side."""
         return replace(self, worst=True)
 
-    def exact(self) -> None:
+    approximates: ClassVar[bool] = False
+
+    def exact(self) -> Kinks:
         """Kinks are exact in exact arithmetic."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -136,9 +140,12 @@ class Smoothness:
         """Smoothness have no sides."""
         return self
 
-    def exact(self) -> Smoothness | None:
-        """In exact arithmetic, if anything is off there."""
-        if not self.value.approximation + self.slope.approximation:
-            return None
+    @property
+    def approximates(self) -> bool:
+        """Whether anything is off in exact arithmetic."""
+        return bool(self.value.approximation + self.slope.approximation)
+
+    def exact(self) -> Smoothness:
+        """In exact arithmetic."""
         value, slope = Slip(self.value.approximation), Slip(self.slope.approximation)
         return Smoothness(self.smooth, value, slope)

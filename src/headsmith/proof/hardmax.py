@@ -58,18 +58,8 @@ def hard_mean(direction: Point, sequence: Sequence[Point]) -> Point:
     return mean([token for token, score in zip(sequence, scores, strict=True) if score == top])
 
 
-def on_a_line(tokens: Sequence[Point]) -> bool:
-    """Whether some line holds all of these tokens.
-
-    >>> on_a_line(points(np.array([[0.0, 1.0], [1.0, 2.0], [5.0, 6.0]])))
-    True
-    """
-    first = tokens[0]
-    return fmpq_mat([[_rational(x - y) for x, y in zip(token, first, strict=True)] for token in tokens]).rank() <= 1
-
-
-def nearest_solution(rows: Sequence[Point], right: Point, near: Sequence[float]) -> list[Fraction] | None:
-    """The exact solution of rows x = right that is nearest to floats; None if there is none.
+def nearest_solution(rows: Sequence[Point], right: Point, near: Sequence[float | Fraction]) -> list[Fraction] | None:
+    """The exact solution of rows x = right that is nearest to given numbers; None if there is none.
 
         x = near + A' (A A')^-1 (b - A near)
 
@@ -82,7 +72,7 @@ def nearest_solution(rows: Sequence[Point], right: Point, near: Sequence[float])
     table = [[reduced[i, j] for j in range(width + 1)] for i in range(rank)]
     if any(not any(row[:width]) for row in table):
         return None
-    start = fmpq_mat(width, 1, [_rational(Fraction(float(x))) for x in near])
+    start = fmpq_mat(width, 1, [_rational(Fraction(x)) for x in near])
     if rank == 0:
         return [_fraction(start[j, 0]) for j in range(width)]
     A, b = fmpq_mat([row[:width] for row in table]), fmpq_mat(rank, 1, [row[width] for row in table])
@@ -117,13 +107,10 @@ class Hulls:
         return self.first[0] == self.second[0] and orders[0] == orders[1]
 
     def _alike(self, a: Counter[Point], b: Counter[Point]) -> bool:
-        """Shared in one ratio; or the ends of a line."""
+        """Shared in one ratio; or the two ends of a line, since all else is then between them."""
         if not all(a[x] and b[x] for x in self.shared):
             return False
-        every = {*a, *b}
-        return len({Fraction(a[x], b[x]) for x in self.shared}) == 1 or (
-            {*self.shared} == {min(every), max(every)} and on_a_line(list(every))
-        )
+        return len({Fraction(a[x], b[x]) for x in self.shared}) == 1 or {*self.shared} == {min({*a, *b}), max({*a, *b})}
 
     def _inside(self, token: Point) -> bool:
         """token = sum_k weight_k shared_k with positive weights that sum to 1: in the relative interior of the hull."""

@@ -20,7 +20,8 @@ product with p, the sum with its products, and two heads; weight decay is one he
 own. Where an optimizer follows (`proof.moments`) the rate comes later: n + 7, and decay is a coefficient, a product and
 a sum. Slopes are right where z and its rounding are on one side of the kink, and outside the gap; others are counted.
 Where every token holds w (`apart`), tokens may disagree on it by what rounding did before: |V' - V| |p| more in z, and
-|V' - V| |delta| more in q. Their sums round in other ways (`Counts`).
+|V' - V| |delta| more in q. Their sums round in other ways (`Counts`). Where softmax heads multiply (`Products`), z, q
+and delta p are off by what a table is, and the shares of attention, which make the step, by what their score is.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from torch import Tensor
 
 from headsmith.proof.curves import Kinks, Smoothness
 from headsmith.proof.moments import Kept, RootTable, largest_kept, largest_move, lost_behind, spent
+from headsmith.proof.products import Products
 from headsmith.proof.rounding import INFLATE, Format, gamma
 from headsmith.proof.summed import Summed
 from headsmith.reference.optimizers import Optimizer
@@ -59,6 +61,7 @@ class Counts:
     column: int = 3
     gradient: int = 9
     onto: bool = False
+    decay: int = 8  # of decay w, which has roundings of its own
 
 
 COMPACT = Counts()
@@ -86,6 +89,17 @@ class Law:
     table: RootTable = NO_TABLE
     counts: Counts = COMPACT
     straight: Summed | None = None  # what layers without activation have in its place, if not z itself
+    products: Products | None = None
+
+    @property
+    def multiplied(self) -> float:
+        """What a product of two features is off by, beside their rounding."""
+        return 0.0 if self.products is None else self.products.off
+
+    @property
+    def widest(self) -> float:
+        """The largest number that a gate, a mask or a head that multiplies has to take."""
+        return LOCK if self.products is None else self.products.reach
 
     def at(self, j: int) -> Kinks | Smoothness | Summed | None:
         """What layer j has."""
@@ -113,7 +127,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """|e|_2 <= bound, up to `kinks` units whose slope is one of those beside a kink; `largest` must stay below LOCK.
+    """|e|_2 <= bound, up to `kinks` units whose slope is one of those beside a kink; `largest` is at most law.widest.
 
     Of an optimizer |w' - formula|_2 <= rate bound, and |m' - formula|_2 and |v' - formula|_2 <= bound; `approximation`
     is the part of it that is there in exact arithmetic.
@@ -127,12 +141,12 @@ class Perturbation:
 
 def perturbation(step: Pass, law: Law) -> Perturbation:
     """The bound of each step of a batch; its approximation is what remains of it in exact arithmetic."""
-    found, curve = _perturbation(step, law), law.curve.exact()
-    if curve is None:
+    found, products = _perturbation(step, law), law.products
+    if not law.curve.approximates and products is None:
         return found
-    table = RootTable(law.table.approximation)
-    remains = _perturbation(replace(step, apart=()), replace(law, fmt=EXACT, table=table, curve=curve))
-    return replace(found, approximation=remains.bound)
+    table, products = RootTable(law.table.approximation), products and products.exact()
+    alone = replace(law, fmt=EXACT, table=table, curve=law.curve.exact(), products=products)
+    return replace(found, approximation=_perturbation(replace(step, apart=()), alone).bound)
 
 
 def _perturbation(step: Pass, law: Law) -> Perturbation:
@@ -162,18 +176,26 @@ def _gradient(step: Pass, law: Law, j: int, e_p: Tensor, e_delta: Tensor) -> Ten
     """E of the gradient of one layer, its decay included."""
     u, p, delta, rows = law.fmt.unit, step.reads[j], step.deltas[j], step.rows[j]
     per = 1.0 if law.optimizer.moments else 1 / step.rate[..., None, None]  # what a unit of the result is of a gradient
-    e_delta = e_delta + law.tokens * law.fmt.tiny * per  # rate delta / T
+    e_delta = e_delta + law.multiplied * step.present.unsqueeze(-1) + law.tokens * law.fmt.tiny * per  # rate delta / T
     carried = e_delta.mT @ (p.abs() + e_p) + delta.abs().mT @ (e_p + law.samples / law.tokens * law.fmt.tiny)  # (T/n) p
     size = delta.abs().mT @ p.abs()
     adds = law.samples + (7 if law.optimizer.moments else law.counts.gradient + (law.decay > 0))
-    flushed = (2 * adds * per + (law.decay > 0) / law.tokens) * law.fmt.tiny
-    count = step.present.sum(-1)[..., None, None]
-    error = (carried + gamma(adds, u) * size) / count + flushed
+    flushed = (2 * adds * (per + (law.products is not None)) + (law.decay > 0) / law.tokens) * law.fmt.tiny
+    count, told = step.present.sum(-1)[..., None, None], _told(step, law)
+    error = (carried + (gamma(adds, u) + told) * size) / count + flushed
     if law.counts.onto:
         error = error + u * (rows.abs() * per + size / count)
     if not law.optimizer.moments:
-        return error + gamma(8, u) * law.decay * rows.abs()
+        apart = step.apart[j] if step.apart else 0.0
+        return error + law.decay * ((gamma(law.counts.decay, u) + told) * rows.abs() + apart)
     return error + (gamma(2, u) * law.decay * rows.abs() + u * step.kept[j].g.abs()) * (law.decay > 0)
+
+
+def _told(step: Pass, law: Law) -> Tensor | float:
+    """What rounding a score adds to shares of attention: as much as the score, in units of roundoff."""
+    if law.products is None:
+        return 0.0
+    return law.products.told(step.rate, step.present.sum(-1), law.fmt)[..., None, None]
 
 
 def _written(before: Tensor, move: Tensor, after: Tensor, law: Law) -> Tensor:
@@ -193,6 +215,7 @@ def _forward(step: Pass, law: Law) -> tuple[list[Tensor], Tensor, list[Level]]:
         adds, curve, size = p.shape[-1] + law.counts.row, law.at(j), p.abs() @ rows.abs().mT
         e_z = _product(read[-1], p, rows.mT, adds, law)
         e_z = e_z + (p.abs() @ step.apart[j - 1].mT if step.apart else 0.0)
+        e_z = torch.where(e_z + size > 0, e_z + law.multiplied, z.abs())  # the sum of no products is known: it is 0
         e_p = e_z if curve is None else curve.bent(z, step.slopes[j - 1], e_z, size, law.fmt)
         spare = step.reads[j].shape[-1] - e_p.shape[-1] if j < len(step.rows) else 0
         read.append(torch.nn.functional.pad(e_p, (0, spare)))  # the constant of a bias is exact
@@ -215,15 +238,19 @@ def _backward(step: Pass, law: Law, e_f: Tensor, levels: Sequence[Level]) -> tup
     """(E of each delta, how many slopes are at a kink, the largest number that a gate or a mask has to beat)."""
     last, here = len(step.rows), step.present.unsqueeze(-1)
     q, error = (part * here for part in _slope_of_loss(step, law, e_f))
-    kinks = torch.zeros_like(q[..., 0, 0])
-    largest = (step.f - step.y).abs().amax((-1, -2))
+    error = error + law.multiplied * here * isinstance(law.at(last), Smoothness)  # of a slope that is a number
+    kinks, largest = torch.zeros_like(q[..., 0, 0]), (step.f - step.y).abs().amax((-1, -2))
+    if law.products is not None:
+        scores = (p @ rows.mT for p, rows in zip(step.reads, step.rows, strict=True))
+        tops = [(score.abs() + e_z).amax((-1, -2)) for score, (e_z, _) in zip(scores, levels, strict=True)]
+        largest = torch.stack([largest, *tops]).amax(0)
     found = []
     for j in range(last, 0, -1):
         if j < last:
             above, width = step.deltas[j], step.z[j - 1].shape[-1]
             rows = step.rows[j][..., :width]
             error = _product(error, above, rows, rows.shape[-2] + law.counts.column, law)
-            error = error + (above.abs() @ step.apart[j][..., :width] if step.apart else 0.0)
+            error = error + (above.abs() @ step.apart[j][..., :width] if step.apart else 0.0) + law.multiplied
             q = above @ rows
             error, largest = error * here, torch.maximum(largest, (q.abs() + error).amax((-1, -2)))
         curve = law.at(j)

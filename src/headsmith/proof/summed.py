@@ -68,6 +68,11 @@ class Summed:
         found = gamma(count, fmt.unit) * (terms.steep * (z.abs() if self.together else size) + terms.level)
         return found + count * (len(terms) + terms.total) * fmt.tiny
 
-    def exact(self) -> Summed | None:
-        """In exact arithmetic, if anything is off there: the format alone says that nothing rounds."""
-        return None if self.curve.exact() is None else self
+    @property
+    def approximates(self) -> bool:
+        """Whether anything is off in exact arithmetic."""
+        return self.curve.approximates
+
+    def exact(self) -> Summed:
+        """In exact arithmetic: the format alone says that nothing rounds."""
+        return self

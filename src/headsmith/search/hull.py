@@ -5,21 +5,25 @@ Floats propose, `proof.hardmax` decides: what is found here is made exact, or is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import chain
+from math import gcd, lcm
 
 import numpy as np
 from scipy.optimize import linprog
 
 from headsmith.proof.hardmax import Point, hard_mean, nearest_solution
 
-CLEAR = 1e-9  # a share or a distance below this is taken for 0 by the programmes, whose own tolerance is 1e-7
+SIMPLE = 1024  # the largest denominator that is tried
+LARGEST = 2**40  # of which a few add up without rounding
+CLEAR = 1e-9  # a distance below this is taken for 0; what the programmes leave is checked in fractions
 
 
 def mixture(token: Point, shared: Sequence[Point]) -> tuple[Fraction, ...] | None:
     """Positive weights of sum 1 with sum_k w_k shared_k = token, exactly; None if the programme finds none.
 
-    max eta with w_k >= eta: the token is in the relative interior of the hull if and only if eta > 0.
+    max eta with w_k >= eta: the token is in the relative interior of the hull if and only if eta > 0, exactly.
 
     >>> third = mixture((Fraction(1, 2),), [(Fraction(0),), (Fraction(1),)])
     >>> third == (Fraction(1, 2), Fraction(1, 2))
@@ -35,9 +39,9 @@ def mixture(token: Point, shared: Sequence[Point]) -> tuple[Fraction, ...] | Non
     cost = np.zeros(count + 1)
     cost[-1] = -1
     found = linprog(cost, least, np.zeros(count), left, np.array(right, dtype=float), [(0, None)] * count + [(None, 1)])
-    if not found.success or found.x[-1] <= CLEAR:
+    if not found.success:
         return None
-    exact = nearest_solution(rows, right, found.x[:-1])
+    exact = nearest_solution(rows, right, found.x[:-1].tolist())
     return tuple(exact) if exact is not None and min(exact) > 0 else None
 
 
@@ -56,42 +60,54 @@ def setting_apart(first: Sequence[Point], second: Sequence[Point], tries: int = 
     if hard_mean(zero, first) != hard_mean(zero, second):
         return zero
     draw = np.random.default_rng(0)
-    for one, other in ((first, second), (second, first)):
-        for token in dict.fromkeys(one):
-            if token not in other and (found := _above(token, other)) and _apart(found, first, second):
-                return found
     every = list(dict.fromkeys([*first, *second]))
     odd = [x for x in every if first.count(x) * len(second) != second.count(x) * len(first)]
-    for token in odd:
-        for _ in range(tries):
-            if (found := _exposing(token, every, draw)) and _apart(found, first, second):
-                return found
-    return None
+    ways = (
+        way
+        for token in odd
+        for others in ([x for x in side if x != token] for side in (first, second))
+        if others
+        for way in _above(token, others)
+    )
+    draws = (way for token in odd for _ in range(tries) for way in _exposing(token, every, draw))
+    return next((_whole(way) for way in chain(ways, draws) if _apart(way, first, second)), None)
 
 
 def _apart(direction: Point, first: Sequence[Point], second: Sequence[Point]) -> bool:
     return hard_mean(direction, first) != hard_mean(direction, second)
 
 
-def _above(token: Point, others: Sequence[Point]) -> Point | None:
+def _above(token: Point, others: Sequence[Point]) -> Iterator[Point]:
     """max t with g (token - other) >= t for all others, |g_j| <= 1."""
     steps = np.array([[float(x - y) for x, y in zip(token, other, strict=True)] for other in dict.fromkeys(others)])
     rows = np.hstack([-steps, np.ones((len(steps), 1))])
     cost = np.append(np.zeros(len(token)), -1.0)
     found = linprog(cost, rows, np.zeros(len(steps)), bounds=[(-1, 1)] * len(token) + [(None, None)])
-    return tuple(Fraction(x) for x in found.x[:-1].tolist()) if found.success and found.x[-1] > CLEAR else None
+    if found.success and found.x[-1] > CLEAR:
+        yield from _near(found.x[:-1])
 
 
-def _exposing(token: Point, every: Sequence[Point], draw: np.random.Generator) -> Point | None:
+def _exposing(token: Point, every: Sequence[Point], draw: np.random.Generator) -> Iterator[Point]:
     """g with g token = max, and as much above the others as random weights of them make it; exact where it ties."""
-    others = [x for x in every if x != token]
-    exact = [tuple(x - y for x, y in zip(token, other, strict=True)) for other in others]
+    exact = [tuple(x - y for x, y in zip(token, other, strict=True)) for other in every if other != token]
     steps = np.array(exact, dtype=float)
     found = linprog(-draw.random(len(steps)) @ steps, -steps, np.zeros(len(steps)), bounds=[(-1, 1)] * len(token))
-    if not found.success or (steps @ found.x).max() <= CLEAR:
-        return None
-    ties = [row for row, rise in zip(exact, steps @ found.x, strict=True) if rise <= CLEAR]
-    if not ties:
-        return tuple(Fraction(x) for x in found.x.tolist())
-    snapped = nearest_solution(ties, (Fraction(0),) * len(ties), found.x)
-    return tuple(snapped) if snapped else None
+    if found.success and (steps @ found.x).max() > CLEAR:
+        ties = [row for row, rise in zip(exact, steps @ found.x, strict=True) if rise <= CLEAR]
+        for way in _near(found.x):
+            snapped = nearest_solution(ties, (Fraction(0),) * len(ties), way) if ties else way
+            if snapped:
+                yield tuple(snapped)
+
+
+def _near(x: np.ndarray) -> tuple[Point, Point]:
+    """Fractions with small denominators near these floats, and these floats: what they expose is looked at exactly."""
+    exact = tuple(Fraction(c) for c in x.tolist())
+    return tuple(c.limit_denominator(SIMPLE) for c in exact), exact
+
+
+def _whole(direction: Point) -> Point:
+    """The same direction in whole numbers, if they are small: floats then see the same ties."""
+    scale = lcm(*(c.denominator for c in direction))
+    numbers = [int(c * scale) for c in direction]
+    return tuple(Fraction(c, gcd(*numbers)) for c in numbers) if scale < LARGEST else direction

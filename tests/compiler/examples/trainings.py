@@ -27,5 +27,10 @@ EXAMPLES = {
     "printed, relu, biases": lambda: training(1e-5, method="printed", biases=True),
     "printed, tanh, a box": lambda: training(2.0, method="printed", activation="tanh", project=0.5),
     "printed, identity": lambda: training(1e-3, dtype="float32", method="printed", activation="identity"),
+    "softmax, relu, a box": lambda: training(1e-6, method="softmax", project=0.5),
+    "softmax, tanh, output too": lambda: training(1e-6, method="softmax", activation="tanh", output="activation"),
+    "softmax, logistic, decay": lambda: training(
+        0.25, dtype="float32", method="softmax", biases=True, loss="logistic", decay=0.125, widths=(1, 2, 2)
+    ),
     "one layer, linear": lambda: training(widths=(2, 2), activation="identity", steps=1),
 }

@@ -47,7 +47,7 @@ def test_positions_and_masks_count():
 
 def test_too_many_for_float32():
     data = [[k, -k - 1] for k in range(5000)]
-    assert capacity("float32", data).enough is False and "do not fit" in str(capacity("float32", data))
+    assert capacity("float32", data).enough is False and "cannot all be told apart" in str(capacity("float32", data))
     assert capacity("float64", data).enough
 
 

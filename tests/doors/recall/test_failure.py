@@ -1,6 +1,8 @@
 """hs.recall.explain_failure: each reason, its pair and its remedy."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import headsmith as hs
 from headsmith.doors.recall.failure import explain_failure
@@ -52,6 +54,23 @@ def test_nothing_stands_in_the_way_but_precision():
     found = explain_failure([[k, -k - 1] for k in range(5000)], [[k % 2, 0] for k in range(5000)])
     assert not found and found.ids == 10_000
     assert found.dtypes == ("float64",) and "nothing stands in the way" in str(found)
+
+
+SHORT = st.lists(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=3), min_size=1, max_size=4
+)
+
+
+@given(SHORT, st.booleans(), st.sampled_from([None, "causal"]))
+def test_it_says_what_compiling_says(data, positions, mask):
+    sequences, labels = ([[pair[k] for pair in row] for row in data] for k in range(2))
+    why = explain_failure(sequences, labels, positions, mask)
+    try:
+        net = hs.compile(hs.target.Recall(sequences, labels, positions=positions, mask=mask))
+    except Refusal as refusal:
+        assert why and ("contradict" in str(refusal)) == (why.reason == "contradiction")
+    else:
+        assert not why and net(sequences) == labels
 
 
 def test_long_contexts_are_cut():

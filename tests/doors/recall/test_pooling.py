@@ -1,5 +1,7 @@
 """hs.recall.mean_pooling: where averaging is enough, and where it is not."""
 
+from itertools import combinations
+
 import numpy as np
 
 import headsmith as hs
@@ -12,6 +14,16 @@ def test_sets_with_one_sum_need_softmax():
     found = hs.recall.mean_pooling(pair)
     assert found.softmax_matters and found.collisions == ((0, 1),)
     assert abs(boltz_gap(*pair)) > 0.03
+
+
+def test_a_memory_tells_apart_what_averaging_does_not():
+    """All sets of four out of eight numbers with one sum: eight of them, 32 ids."""
+    sets = [chosen for chosen in combinations(range(1, 9), 4) if sum(chosen) == 18]
+    assert mean_pooling(sets).means == 1 and len(sets) == 8
+    tokens = np.array(sets, dtype=float)[..., None]
+    labels = np.arange(32).reshape(8, 4)
+    net = hs.compile(hs.target.Recall(tokens, labels))
+    assert net.certificate.exact and (net(tokens).numpy() == labels).all()
 
 
 def test_random_tokens_do_not():

@@ -33,6 +33,7 @@ def test_vectors_are_tokens(as_):
         ([3], [[1]], "sequence 0 must be a row"),
         ([[{}]], [[1]], "sequence 0 must be a row"),
         (["a"], [[float("nan")]], "labels 0 holds NaN"),
+        ([np.array([[0.0, np.nan]])], [[1]], "sequence 0 holds NaN"),
     ],
 )
 def test_what_is_no_labelled_data_is_refused(sequences, labels, says):

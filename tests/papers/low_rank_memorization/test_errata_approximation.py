@@ -14,7 +14,7 @@ def test_an_erratum_is_confirmed(entry):
     assert finding.confirmed, (finding.printed_measurement, finding.repaired_measurement)
 
 
-def test_there_are_six():
+def test_there_are_seven():
     assert [entry.item for entry in ERRATA] == [
         "Eq 58",
         "Eq 59",
@@ -22,6 +22,7 @@ def test_there_are_six():
         "Eq 64, Eq 65",
         "Eq 67, the hat",
         "Eq 67, the bump",
+        "Prop 1, its last step",
     ]
 
 

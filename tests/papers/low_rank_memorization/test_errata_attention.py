@@ -14,11 +14,12 @@ def test_an_erratum_is_confirmed(entry):
     assert finding.confirmed, (finding.printed_measurement, finding.repaired_measurement)
 
 
-def test_there_are_six():
+def test_there_are_seven():
     assert [entry.item for entry in ERRATA] == [
         "Thm 1, its pair",
         "Thm 1, its reading",
         "Thm 2, its scale",
+        "Eq 8, n = 1",
         "Eq 47",
         "App C, masks",
         "Cor 2, positions",

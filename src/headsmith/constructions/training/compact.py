@@ -315,7 +315,7 @@ def _filled(rows: Sequence[int], most: int) -> list[int]:
     return [*rows, *[-1] * (most - len(rows))]
 
 
-def squash(tape: Tape, dtype: torch.dtype) -> Attention:
+def squash(tape: Stream, dtype: torch.dtype) -> Attention:
     """sigmoid(f): softmax over two stored keys -1/2 and 1/2 with the values 0 and 1, one head for each output."""
     [key], [value], outputs = tape.rows("one"), tape.rows("absent"), tape.rows(tape.activation(tape.depth))
     memory = torch.zeros(2, tape.width, dtype=dtype)

@@ -65,6 +65,11 @@ class Form(Design):
         """What to do where the approximation of a prompt is more than was promised, if a larger eps does not help."""
         return ""
 
+    @property
+    def lost(self) -> str:
+        """What happens to numbers that are too large."""
+        return "which no gate shuts out"
+
     def reach(self, target: Any) -> float:
         """The largest pre-activation for which the activation is proved."""
         return torch.inf
@@ -73,12 +78,17 @@ class Form(Design):
         """(approximation, rounding) of the worst step anywhere in the domain, as far as it is known."""
         return torch.inf, torch.inf
 
-    def prove(self, target: Any, request: Request) -> Bound:
-        """What a step can be off by anywhere in the domain, or what is enforced at every step if that is less."""
+    def least(self, target: Any, request: Request) -> tuple[float, str]:
+        """What a step is off by whatever its prompt holds, and why."""
         size = min(1.0, request.domain.size("w"))
         least = request.format.unit * size / target.rate
+        return least, f"rounding a weight of size {size:g} alone perturbs its gradient by {upper(least)}"
+
+    def prove(self, target: Any, request: Request) -> Bound:
+        """What a step can be off by anywhere in the domain, or what is enforced at every step if that is less."""
+        least, reason = self.least(target, request)
         if not least <= ENFORCED * request.eps:  # a plan that would refuse every prompt worth the name
-            raise Short(f"rounding a weight of size {size:g} alone perturbs its gradient by {upper(least)}", 2 * least)
+            raise Short(reason, 2 * least)
         approximation, rounding = self.worst(target, request)
         if not self.approximates(target):
             return Bound(0.0, min(rounding, ENFORCED * request.eps))

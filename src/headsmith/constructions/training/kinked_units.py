@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from headsmith.constructions.training.tape import Tape
+from headsmith.constructions.training.stream import Stream
 from headsmith.functions.kinks import Kinked
 from headsmith.network import Layer
 from headsmith.network.hidden import Hidden, mlp
@@ -27,11 +27,11 @@ class KinkedUnits:
 
     kinked: Kinked
 
-    def forward(self, tape: Tape, j: int, dtype: torch.dtype) -> Iterator[tuple[str, Layer]]:
+    def forward(self, tape: Stream, j: int, dtype: torch.dtype) -> Iterator[tuple[str, Layer]]:
         """From z to p and c."""
         yield f"bend{j}", mlp(bends(tape, j, self.kinked), tape.width, dtype)
 
-    def backward(self, tape: Tape, j: int, dtype: torch.dtype) -> Layer:
+    def backward(self, tape: Stream, j: int, dtype: torch.dtype) -> Layer:
         """From q to delta."""
         return mlp(gates(tape, j, self.kinked), tape.width, dtype)
 
@@ -40,7 +40,7 @@ class KinkedUnits:
         return Kinks(self.kinked)
 
 
-def bends(tape: Tape, j: int, kinked: Kinked) -> Iterator[Hidden]:
+def bends(tape: Stream, j: int, kinked: Kinked) -> Iterator[Hidden]:
     """p = r(z), and the penalty c in the place of the slope."""
     [one] = tape.rows("one")
     for z, p, c in zip(*(tape.rows(f"{name} {j}") for name in ("z", "p", "slope")), strict=True):
@@ -50,7 +50,7 @@ def bends(tape: Tape, j: int, kinked: Kinked) -> Iterator[Hidden]:
             yield Hidden({z: slope, one: shift}, {c: 1.0})
 
 
-def gates(tape: Tape, j: int, kinked: Kinked) -> Iterator[Hidden]:
+def gates(tape: Stream, j: int, kinked: Kinked) -> Iterator[Hidden]:
     """q becomes q where c = 0 and `floor` q where c >= 1; c becomes the slope."""
     [one], floor = tape.rows("one"), kinked.floor
     for q, c in zip(tape.rows(f"delta {j}"), tape.rows(f"slope {j}"), strict=True):

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from headsmith.constructions.design import Altered, Short
 from headsmith.constructions.training.compact import losses
@@ -141,28 +140,15 @@ class PrintedTraining(Form):
 
     def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
         """Of z nothing is stored: it is worked out again."""
-        sheet = self.stream(target)
-        full, moving, after = (part.double() for part in seen)
-        samples, rows = full[..., : sheet.samples, :], sheet.weights(full)
-        reads = [samples[..., sheet.reads(j)] for j in sheet.layers]
-
-        def families(name: str) -> list[Tensor]:
-            return [samples[..., sheet.slices[f"{name} {j}"]] for j in sheet.layers]
-
-        return Pass(
-            rows=rows,
-            reads=reads,
-            z=[p @ V.mT for p, V in zip(reads, rows, strict=True)],
-            slopes=families("slope"),
-            f=families("p")[-1],
-            y=samples[..., sheet.slices["y"]],
-            deltas=families("delta"),
-            rate=told[0].double(),
-            present=told[1].double(),
-            moves=[pushed - V for pushed, V in zip(sheet.weights(moving), rows, strict=True)],
-            after=sheet.weights(after),
-            apart=sheet.apart(full),
+        sheet, seen = self.stream(target), (seen[0].double(), seen[1].double(), seen[2].double())
+        samples = seen[0][..., : sheet.samples, :]
+        levels = [
+            samples[..., sheet.reads(j)] @ V.mT for j, V in zip(sheet.layers, sheet.weights(seen[0]), strict=True)
+        ]
+        slopes, deltas, answers = (
+            [samples[..., sheet.slices[f"{name} {j}"]] for j in sheet.layers] for name in ("slope", "delta", "p")
         )
+        return sheet.passed(seen, told, z=levels, slopes=slopes, deltas=deltas, f=answers[-1])
 
     @classmethod
     def of(cls, target: Any, request: Request) -> PrintedTraining:

@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from headsmith.constructions.training.tape import Tape
+from headsmith.constructions.training.stream import Stream
 from headsmith.functions.smooth import TAIL, Mean, Smooth
 from headsmith.network import Attention, Copies, Layer, Select
 from headsmith.network.hidden import Hidden, heads, itself, mlp
@@ -39,7 +39,7 @@ class SmoothUnits:
     smooth: Smooth
     tables: tuple[Head, ...] = ()
 
-    def forward(self, tape: Tape, j: int, dtype: torch.dtype) -> Iterator[tuple[str, Layer]]:
+    def forward(self, tape: Stream, j: int, dtype: torch.dtype) -> Iterator[tuple[str, Layer]]:
         """From z to p and r'."""
         if self.smooth.cut:
             yield f"fold{j}", mlp(folding(tape, j, self.smooth), tape.width, dtype)
@@ -48,7 +48,7 @@ class SmoothUnits:
             held = [(part, next(left) if part.formula else known(part)) for part in parts]
             yield f"{name}{j}", copied(tape, j, held, f"{row} {j}", dtype)
 
-    def backward(self, tape: Tape, j: int, dtype: torch.dtype) -> Layer:
+    def backward(self, tape: Stream, j: int, dtype: torch.dtype) -> Layer:
         """From q to delta."""
         return sloping(tape, j, dtype)
 
@@ -62,7 +62,7 @@ class SmoothUnits:
         return Smoothness(smooth, added([*map(slip, smooth.value)]), added([*map(slip, smooth.slope)]))
 
 
-def folding(tape: Tape, j: int, smooth: Smooth) -> Iterator[Hidden]:
+def folding(tape: Stream, j: int, smooth: Smooth) -> Iterator[Hidden]:
     """p = relu(z), a = relu(z) - relu(z - CUT) + the same of -z, and c its odd twin."""
     [one], cut = tape.rows("one"), smooth.cut
     for k, (z, p) in enumerate(zip(tape.rows(f"z {j}"), tape.rows(f"p {j}"), strict=True)):
@@ -80,7 +80,7 @@ def known(table: Mean) -> Head:
     return Head.table([table.k, 0.0, -table.k], [0.0, math.log(2), 0.0], table.levels)
 
 
-def copied(tape: Tape, j: int, parts: Sequence[tuple[Mean, Head]], write: str, dtype: torch.dtype) -> Copies:
+def copied(tape: Stream, j: int, parts: Sequence[tuple[Mean, Head]], write: str, dtype: torch.dtype) -> Copies:
     """For every part and unit one head: write += table(reads) times."""
     units, [one] = range(tape.widths[j]), tape.rows("one")
     reads = [[tape.rows(f"{part.reads} {j}")[k]] for part, _ in parts for k in units]
@@ -92,7 +92,7 @@ def copied(tape: Tape, j: int, parts: Sequence[tuple[Mean, Head]], write: str, d
     return Copies(query, key, value, Select.writing(writes, tape.width), slopes, offsets, levels, residual=True)
 
 
-def sloping(tape: Tape, j: int, dtype: torch.dtype) -> Attention:
+def sloping(tape: Stream, j: int, dtype: torch.dtype) -> Attention:
     """delta = relu(r' one) q - relu(-r' one) q: two heads for each unit, of which one is shut."""
     slopes, q, delta = (tape.rows(f"{name} {j}") for name in ("slope", "q", "delta"))
     query, value = (heads([[{r: sign}] for sign in SIGNS for r in rows], tape.width, dtype) for rows in (slopes, q))

@@ -3,7 +3,8 @@
     gap/range = 2.5 to 4.6 over ids^2,   in every family that was measured: ids lie like random points
 
 An id is a number of the dtype, so a gap below a few roundings is lost: in float32 about 3 000 ids can be told apart, in
-float64 some 10^7. What Theorem 2 promises (Eq 8) needs neither: no float reaches its exponents.
+float64 some 10^7. Fewer need be: only where labels change, and words whose label never does lie side by side in an
+embedding of our own. What Theorem 2 promises (Eq 8) needs neither: no float reaches its exponents.
 """
 
 from __future__ import annotations
@@ -75,14 +76,15 @@ class Capacity(Shown):
 
     @property
     def enough(self) -> bool | None:
-        """Whether the data fit; None without data."""
+        """Whether all ids of the data can be told apart, as labels at random ask for; None without data."""
         return None if self.ids is None else survives(self.ids, self.dtype)
 
     def title(self) -> str:
         if self.ids is None:
             return f"ids that survive in {self.dtype}: about {number(self.largest, 2)}"
-        says = "fit" if self.enough else "do not fit"
-        return f"{self.ids} ids {says} in {self.dtype}, which keeps about {number(self.largest, 2)} apart"
+        says = "can" if self.enough else "cannot"
+        most = number(self.largest, 2)
+        return f"{self.ids} ids {says} all be told apart in {self.dtype}, as a rule: it keeps about {most}"
 
     def rows(self) -> list[tuple[str, str]]:
         if self.ids is not None and self.parameters is not None:
@@ -115,7 +117,7 @@ def capacity(
     positions, mask   as in `hs.target.Recall`
 
     >>> print(capacity("float32", ["the cat sat".split(), "the dog sat".split()]))
-    6 ids fit in float32, which keeps about 3500 apart
+    6 ids can all be told apart in float32, as a rule: it keeps about 3500
       gap/range      about 0.08: 1.4e6 roundings, 4 are needed
       Eq 8 promises  10^-3148
       width          at most 11

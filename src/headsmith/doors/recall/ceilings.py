@@ -85,22 +85,29 @@ def _information(data: Numbered, causal: bool) -> list[tuple[str, np.ndarray]]:
     length = np.repeat(data.lengths, data.lengths)
     seen = context_keys(data.tokens, data.lengths, causal=causal)
     whole = context_keys(data.tokens, data.lengths, positions=True, causal=causal)
-    lengths = [] if causal else [("word, length", _joined(word, length))]
-    lengths += [] if causal else [("word, position, length", _joined(word, place, length))]
+    lengths = [] if causal else [("word, length", joined(word, length))]
+    lengths += [] if causal else [("word, position, length", joined(word, place, length))]
     return [
         ("nothing", np.zeros_like(word)),
         ("word", word),
-        ("word, position", _joined(word, place)),
+        ("word, position", joined(word, place)),
         *lengths,
         ("multiset, word", seen),
-        ("multiset, word, position", _joined(seen, place)),
+        ("multiset, word, position", joined(seen, place)),
         ("sequence, position", whole),
     ]
 
 
-def _joined(*parts: np.ndarray) -> np.ndarray:
-    """One number for each combination."""
-    return np.unique(np.stack(parts, 1), axis=0, return_inverse=True)[1].reshape(-1)
+def joined(first: np.ndarray, *others: np.ndarray) -> np.ndarray:
+    """One number, from 0, for each combination of numbers from 0.
+
+    >>> joined(np.array([0, 5, 0]), np.array([2, 2, 1])).tolist()
+    [1, 2, 0]
+    """
+    found = first
+    for other in others:
+        found = np.unique(found * (int(other.max()) + 1) + other, return_inverse=True)[1]
+    return found
 
 
 def ceiling(name: str, key: np.ndarray, labels: np.ndarray) -> Ceiling:
@@ -109,7 +116,8 @@ def ceiling(name: str, key: np.ndarray, labels: np.ndarray) -> Ceiling:
     >>> ceiling("parity", np.array([0, 1, 0, 1]), np.array([5, 6, 7, 6])).right
     3
     """
-    pairs, counts = np.unique(np.stack([key, labels], 1), axis=0, return_counts=True)
+    kinds = int(labels.max()) + 1
+    pairs, counts = np.unique(key * kinds + labels, return_counts=True)
     best = np.zeros(int(key.max()) + 1, dtype=np.int64)
-    np.maximum.at(best, pairs[:, 0], counts)
-    return Ceiling(name, int(best.sum()), len(labels), len(np.unique(pairs[:, 0])))
+    np.maximum.at(best, pairs // kinds, counts)
+    return Ceiling(name, int(best.sum()), len(labels), int((best > 0).sum()))

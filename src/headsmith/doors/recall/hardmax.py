@@ -18,7 +18,7 @@ import torch
 
 from headsmith.network.attention import Attention
 from headsmith.network.maps import Dense
-from headsmith.proof.hardmax import Hulls, Point, hard_mean, mean, on_a_line, points
+from headsmith.proof.hardmax import Hulls, Point, hard_mean, mean, points
 from headsmith.records.shown import Shown, number
 from headsmith.refusal import Refusal
 from headsmith.search.hull import mixture, setting_apart
@@ -28,12 +28,14 @@ from headsmith.search.hull import mixture, setting_apart
 class HardHead(Shown):
     """One hardmax head that tells two sequences apart: scores direction . token, for the query `token` of both.
 
-    `difference` is how far the two outputs were apart when the head was run.
+    exact        how far the two outputs are apart in exact arithmetic, in their largest coordinate
+    difference   how far they were when the head was run in float64: where rounding splits a tie, anything
     """
 
     pair: tuple[int, int]
     direction: tuple[float, ...]
     token: tuple[float, ...]
+    exact: float
     difference: float
 
     def title(self) -> str:
@@ -43,7 +45,7 @@ class HardHead(Shown):
         zero = not any(self.direction)
         return [
             ("scores", "0: the mean of all tokens" if zero else f"token . {_vector(self.direction)}"),
-            ("run", f"outputs at {_vector(self.token)} differ by {number(self.difference)}"),
+            ("outputs", f"{number(self.exact)} apart at {_vector(self.token)}; {number(self.difference)} when run"),
         ]
 
 
@@ -73,7 +75,11 @@ class HardmaxReport(Shown):
     def title(self) -> str:
         if self.impossible:
             return "impossible for hardmax attention: proved in exact arithmetic"
-        return "hardmax attention can" if self.impossible is False else "undecided: no proof and no head was found"
+        if self.impossible is None:
+            return "undecided: no proof and no head was found"
+        return (
+            "hardmax attention can" if self.heads else "there is nothing to tell apart: one context, or no common token"
+        )
 
     def rows(self) -> list[tuple[str, str]]:
         if self.pair is None:
@@ -108,9 +114,9 @@ def hardmax_impossible(sequences: Sequence[Any]) -> HardmaxReport:
       because    means agree, and all else lies inside the hull of 1, 6
       ties       of the mean of all maximisers, and of the first
       softmax    one head with almost any weights tells them apart
-    >>> hardmax_impossible([[1, 2, 4], [1, 3, 4]])                     # the pair printed in the paper
+    >>> hardmax_impossible([[1, 2, 4], [1, 3, 4]])            # the pair printed in the paper
     hardmax attention can
-      0, 1  0: the mean of all tokens: outputs at 1 differ by 0.333
+      0, 1  0: the mean of all tokens: 0.333 apart at 1; 0.333 when run
     """
     arrays = read_vectors(sequences)
     given = [points(array) for array in arrays]
@@ -194,13 +200,12 @@ def _averaged(arrays: list[np.ndarray], given: list[tuple[Point, ...]]) -> list[
 
 
 def _proof(first: tuple[Point, ...], second: tuple[Point, ...]) -> Hulls | None:
-    """A proof from the tokens shared in one ratio, for each ratio there is; or from the ends of a line."""
+    """A proof from the tokens shared in one ratio, for each ratio there is; or from the two ends of a line."""
     a, b = Counter(first), Counter(second)
     both, every = [x for x in a if x in b], list({*a, *b})
     ratios = Counter(Fraction(a[x], b[x]) for x in both)
     choices = [[x for x in both if Fraction(a[x], b[x]) == ratio] for ratio, _ in ratios.most_common()]
-    if on_a_line(every):
-        choices.append([x for x in (min(every), max(every)) if x in a and x in b])
+    choices.append([x for x in (min(every), max(every)) if x in a and x in b])
     for shared in filter(None, choices):
         mixtures = {x: mixture(x, shared) for x in every if x not in shared}
         inside = {x: weights for x, weights in mixtures.items() if weights is not None}
@@ -223,13 +228,8 @@ def _run(pair: tuple[int, int], direction: Point, arrays: list[np.ndarray], give
     head = Attention(*(Dense(torch.from_numpy(m).double()) for m in maps), weights="hardmax")
     outputs = [head(torch.from_numpy(arrays[k]))[given[k].index(token)] for k in pair]
     difference = float((outputs[0] - outputs[1]).abs().max())
-    exact = max(abs(p - q) for p, q in zip(*(hard_mean(direction, given[k]) for k in pair), strict=True))
-    if difference < float(exact) / 2:
-        raise Refusal(
-            f"a hardmax head tells sequences {i} and {j} apart by {number(float(exact))} in exact arithmetic, but not "
-            "in float64: tokens tie that rounding takes for different; give the tokens fewer digits"
-        )
-    return HardHead(pair, tuple(map(float, direction)), tuple(map(float, token)), difference)
+    exact = max(abs(float(p - q)) for p, q in zip(*(hard_mean(direction, given[k]) for k in pair), strict=True))
+    return HardHead(pair, tuple(map(float, direction)), tuple(map(float, token)), exact, difference)
 
 
 def _vector(x: Iterable[Any]) -> str:

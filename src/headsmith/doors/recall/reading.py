@@ -70,7 +70,7 @@ def _items(given: Any, name: str) -> list[Hashable]:
             hash(x)
     except TypeError:
         raise Refusal(f"{name} must be a row of words, numbers or vectors") from None
-    if any(x != x for x in items):
+    if any(c != c for x in items for c in (x if isinstance(x, tuple) else (x,))):
         raise Refusal(f"{name} holds NaN, which equals nothing: give other tokens")
     return items
 

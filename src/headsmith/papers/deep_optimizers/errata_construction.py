@@ -191,14 +191,14 @@ def theorem_6(
     PAPER,
     "E13 Thm 6, Lemma 16",
     printed="softmax attention runs a step: a grid, a contextual map and a table",
-    repair="ReLU attention with one token for each unit",
-    where="constructions/training/compact.py",
+    repair="softmax attention that multiplies numbers of a token, method='softmax'",
+    where="constructions/training/softmax_training.py",
 )
 def table_of_everything() -> Evidence:
     """Its size for N = 2, K = 3, d = 2, 10 samples, error 0.01: no float has so small a separation."""
     levels, points, vocabulary, exponent = theorem_6(35, 11, 3.0, 0.01)
     task = hs.target.Training([2, 3, 2], steps=1, rate=RATE, samples=10)
-    net = hs.compile(task, eps=1e-6)
+    net = hs.compile(task, eps=1e-6, method="softmax")
     X, Y = (values[:10, :2].contiguous() for values in data())
     result = net(hs.prompt.training(X, Y, X[0]))
     gap = float((result.path - descended(result.initial, X, Y, "relu", 1, RATE)[0]).abs().max())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 
@@ -141,3 +142,18 @@ def mean_of_hats() -> Evidence:
         before[others].max() > 0.4,
         after[others].max() < 1e-12 and after[20] == 1,
     )
+
+
+@erratum(
+    PAPER,
+    "Prop 1, its last step",
+    printed="a cell of the grid has volume D^-d, and those with equal tokens a volume that vanishes",
+    repair="D^-(d n), and a share of at most n (n - 1)/2 D^-d",
+    where=HERE,
+)
+def repeated_cells() -> Evidence:
+    """D = 8, d = 1, n = 3: all cells whose tokens are not all different, counted."""
+    n, d = 3, 1
+    repeated = sum(len({*cell}) < n for cell in product(range(D**d), repeat=n))
+    before, after, most = repeated / D**d, repeated / D ** (d * n), n * (n - 1) / 2 / D**d
+    return f"a volume of {before:g} in a box of 1", f"{after:.3g}, at most {most:.3g}", before > 1, after <= most

@@ -13,6 +13,7 @@ from headsmith.doors.recall.pooling import mean_pooling
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.proof.boltzmann import boltz_gap, boltz_gap_bound
 from headsmith.proof.printed_scale import PrintedScale, log10, power
+from headsmith.refusal import Refusal
 
 PAPER = "low-rank-memorization"
 PRINTED_PAIR, EQUAL_SUMS = ([1.0, 2, 4], [1.0, 3, 4]), ([1.0, 2, 5, 6], [1.0, 3, 4, 6])
@@ -105,6 +106,26 @@ def unusable_scale() -> Evidence:
         executed < -308,
         share > 1e-3,
     )
+
+
+@erratum(
+    PAPER,
+    "Eq 8, n = 1",
+    printed="the gap is above 2 (log n)^2 eps^2 r_min ... for all n",
+    repair="for n >= 2; a sequence of one token is told by its token alone",
+    where="proof/printed_scale.py",
+)
+def one_token() -> Evidence:
+    """(log 1)^2 = 0, though attention gives a single token itself: x + o x, as far apart as the tokens are."""
+    factor = math.log(1) ** 2
+    given = [x + 0.1 * x for x in TOKENS]
+    apart = min(abs(a - b) for a, b in combinations(given, 2))
+    try:
+        PrintedScale(1, 3, 1, 0.4995, 2.002, 0.999)
+        refused = False
+    except Refusal:
+        refused = True
+    return f"promises {factor:g}", f"{apart:.3g} apart, with scores of any size", factor == 0, refused and apart > 0.999
 
 
 def eq_47(scale: PrintedScale) -> float:

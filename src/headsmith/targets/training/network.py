@@ -15,7 +15,7 @@ from headsmith.functions.balls import ceil_float, precision
 from headsmith.network.inputs import accept
 from headsmith.network.variables import read_variable
 from headsmith.proof.certificate import Bound, Certificate
-from headsmith.proof.perturbation import LOCK, Pass, perturbation
+from headsmith.proof.perturbation import Pass, perturbation
 from headsmith.records.shown import exactly, upper
 from headsmith.refusal import Refusal
 from headsmith.targets.training.claims import claims, held
@@ -254,5 +254,6 @@ class _Run:
                     f"{upper(promised)} that is promised: "
                     + (instead or f"compile with eps={upper(1.5 * shares * worst)}{other}")
                 )
-        if not largest <= LOCK:
-            raise Refusal(f"step {t + 1} of this prompt holds numbers beyond {exactly(LOCK)}, which no gate shuts out")
+        if not largest <= self.law.widest:
+            widest = exactly(self.law.widest)
+            raise Refusal(f"step {t + 1} of this prompt holds numbers beyond {widest}, {self.form.lost}")

@@ -33,6 +33,7 @@ from headsmith.constructions.design import Design, many
 from headsmith.constructions.training.compact import CompactTraining
 from headsmith.constructions.training.form import ENFORCED, Plan
 from headsmith.constructions.training.printed_training import PrintedTraining
+from headsmith.constructions.training.softmax_training import SoftmaxTraining
 from headsmith.constructions.training.stream import Matrices
 from headsmith.constructions.training.sums import ramped
 from headsmith.functions.kinks import Kinked
@@ -92,7 +93,7 @@ class Training(Target):
     """
 
     kind = "training"
-    methods = ("auto", "printed")
+    methods = ("auto", "printed", "softmax")
     widths: Sequence[int]
     activation: str = "relu"
     loss: str = "squared"
@@ -204,7 +205,7 @@ class Training(Target):
         """What is said of kinks."""
         if self.activation in SMOOTH or not self.matrices.bent:
             return ""
-        kinked = (Kinked.of if request.method == "auto" else ramped)(self.activation, request.dtype)
+        kinked = (ramped if request.method == "printed" else Kinked.of)(self.activation, request.dtype)
         gap = exactly(kinked.gap)
         kink = f"a pre-activation is within {gap} of a kink of {self.activation}"
         return f", or a subgradient where {kink} or rounding cannot tell it from one"
@@ -274,7 +275,11 @@ class Training(Target):
     def designs(self, request: Request) -> Iterator[Design]:
         if request.method != "auto":
             self._refuse_unprinted(request.method)
+        if request.method == "printed":
             yield PrintedTraining.of(self, request)
+            return
+        if request.method == "softmax":
+            yield SoftmaxTraining.of(self, request, self._tables(request))
             return
         root = None
         if self.optimizer == "adam":
@@ -284,14 +289,14 @@ class Training(Target):
         yield CompactTraining.of(self, root, self._tables(request))
 
     def _refuse_unprinted(self, method: str) -> None:
-        """The paper has plain gradient descent on losses whose slope is a sum of ReLUs."""
-        asked = {"optimizer=": self.optimizer != "gd", "decay=": self.decay > 0, "loss='logistic'": self.squashed}
+        """Only the compact form has tokens for moments; the paper has losses whose slope is a sum of ReLUs."""
+        asked, what = {"optimizer=": self.optimizer != "gd"}, "plain gradient descent"
+        if method == "printed":
+            asked |= {"decay=": self.decay > 0, "loss='logistic'": self.squashed}
+            what += " on the squared or the Huber loss"
         for word, used in asked.items():
             if used:
-                raise Refusal(
-                    f"method={method!r} is plain gradient descent on the squared or the Huber loss: leave out {word}, "
-                    "or take method='auto', which has it"
-                )
+                raise Refusal(f"method={method!r} is {what}: leave out {word}, or take method='auto', which has it")
 
     def _tables(self, request: Request) -> tuple[Head, ...]:
         """What the activation needs; of eps each of D weights has its share."""
