@@ -155,6 +155,13 @@ def test_honest_modules_of_any_size_are_not_refused(dtype, scale):
         compiled_module(model.to(dtype), (-4, 4))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_honest_linear_module_rounds(dtype):
+    """There is no activation whose own room could pay for the sums."""
+    torch.manual_seed(0)
+    compiled_module(nn.Sequential(nn.Linear(200, 3)).to(dtype), (-4, 4))
+
+
 # files
 
 

@@ -87,8 +87,11 @@ def test_few_inputs_are_drawn_where_each_takes_long():
     )
 
 
-def test_a_bound_of_another_norm_says_so():
-    """The error of one input may be above a bound of the L2 norm."""
-    mean = hs.target.EquivariantMap(lambda X: X / 2, tokens=2, features=1, lipschitz=1)
-    [line] = hs.compile(mean, domain=(0, 1), eps=0.1).plot().axes[0].get_legend().get_texts()
-    assert line.get_text().startswith("bound, if your constant holds, of the L2 norm: 0.0")
+def test_a_bound_in_l2_is_compared_with_mean_squares():
+    """On a box of volume 16, (integral)^(1/2) is four times the root mean square."""
+    net = hs.compile(hs.target.EquivariantMap(torch.sin, 2, 1, lipschitz=1), domain=(-2, 2), eps=1)
+    axes = picture(net).axes[0]
+    [curve, line] = axes.get_lines()
+    assert line.get_xdata()[0] == pytest.approx(net.certificate.bound / 4)
+    assert np.sqrt(np.mean(curve.get_xdata() ** 2)) < line.get_xdata()[0] < 1.5 * max(curve.get_xdata())
+    assert axes.get_legend().get_texts()[0].get_text().startswith("root mean square,\nbound, if your constant holds")

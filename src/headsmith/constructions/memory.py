@@ -163,7 +163,7 @@ class RankOneMemory(Design):
     def _left_over(self, target: Recall, seen: Seen, fmt: Format) -> None:
         """|x + ((level - relu(x + B)) + B) - level| <= u (3 |level| + 5 B) where |x| <= B: it must round away."""
         written = len(self.steps.skip)
-        z = seen.sized[0] + seen.mean(*seen.sized, fmt)
+        z = seen.sized[0] + seen.off(fmt)
         brought = seen.sizes[:, :written] + np.abs(self.head.output[:written]) * z[:, None]
         if not (brought * INFLATE * (1 + 4 * fmt.unit) <= self.steps.skip).all():
             raise Unprovable("the residual stream brings more than the layer takes away")

@@ -208,11 +208,11 @@ class Sparse(Map):
         self.register_buffer("source", table.flatten(0, -2).T.contiguous(), persistent=False)
 
     def flat(self, x: Tensor) -> Tensor:
-        """The terms of each row, added left to right."""
+        """The terms of each row, added left to right; an exported network does not ask how large its batch is."""
         coefficient = self.coefficient.flatten(0, -2).T
         if self.terms == 1:
             return x.index_select(-1, self.source[0]) * coefficient[0]
-        if x.numel() * self.source.numel() <= AT_ONCE * self.features:
+        if not torch.compiler.is_compiling() and x.numel() * self.source.numel() <= AT_ONCE * self.features:
             y, *rest = (
                 x.index_select(-1, self.source.flatten()).unflatten(-1, coefficient.shape) * coefficient
             ).unbind(-2)

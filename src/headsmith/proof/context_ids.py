@@ -118,6 +118,7 @@ class Seen:
         self.key, self.value = self._most(np.abs(keys) + slips["key"]), self._most(np.abs(values) + slips["value"])
         self.width = self._most(keys + slips["key"]) + self._most(slips["key"] - keys)
         self.z, self.spread = attended(keys, queries, values, lengths, causal)
+        self._off: dict[Format, Floats] = {}
 
     def _most(self, x: Floats) -> Floats:
         """The largest in each sequence, at each of its positions."""
@@ -160,6 +161,12 @@ class Seen:
         off = self.mean(self.value, 2 * self.value, REFERENCE)
         return np.abs(self.z) + off, self.spread + 6 * off
 
+    def off(self, fmt: Format) -> Floats:
+        """|executed z - z| of each position; worked out once for all outputs and read-outs."""
+        if fmt not in self._off:
+            self._off[fmt] = self.mean(*self.sized, fmt)
+        return self._off[fmt]
+
     def enclosed(self, output: Floats, read: Floats, fmt: Format) -> Enclosed:
         """The ids read . (x + output z)."""
         ids = (self.tokens + self.z[:, None] * output) @ read
@@ -169,8 +176,8 @@ class Seen:
 
     def _radius(self, output: Floats, read: Floats, fmt: Format) -> Floats:
         """|executed id - id|."""
-        u, size, (z, spread) = fmt.unit, np.abs(read), self.sized
-        dz, gain = self.mean(z, spread, fmt), float(size @ np.abs(output))
+        u, size, z, dz = fmt.unit, np.abs(read), self.sized[0], self.off(fmt)
+        gain = float(size @ np.abs(output))
         level, moved = self.sizes @ size, gain * (z + dz)
         stream = gain * dz + u * moved + u * (level + (1 + u) * moved) + 2 * float(size.sum()) * fmt.tiny
         terms = int(np.count_nonzero(read))

@@ -102,12 +102,12 @@ class EquivariantMap(Target):
     def assumptions(self) -> tuple[str, ...]:
         return (self.condition, f"{self.f} is computed within {ULPS} ulps of float64", *ASSUMPTIONS)
 
+    def rows(self) -> list[tuple[str, str]]:
+        return [("map", f"{many(self.tokens, 'token')} of {many(self.features, 'feature')} -> the same, equivariant")]
+
     @property
     def known(self) -> bool:
         return self.function is not None
-
-    def rows(self) -> list[tuple[str, str]]:
-        return [("map", f"{many(self.tokens, 'token')} of {many(self.features, 'feature')} -> the same, equivariant")]
 
     def values(self, X: np.ndarray) -> np.ndarray:
         """f of a batch of sequences (..., tokens, features)."""

@@ -7,6 +7,7 @@ bound: the promise one can check by eye.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -61,9 +62,7 @@ def picture(net: Any) -> Figure:
     fig, axes = figure(1, 1 + len(found), width=5.2, height=3.8)
     panels = np.atleast_1d(axes)
     if net.target.known:
-        certificate = net.certificate
-        word = WORDS[certificate.kind] + f", of the {certificate.norm} norm" * (certificate.norm != "sup")
-        _errors(panels[0], errors(net, count)[1].numpy(), certificate.bound, word)
+        _errors(panels[0], errors(net, count)[1].numpy(), *_line(net))
     else:
         panels[0].set_title("the target is code: its error cannot be drawn")
     for axis, pattern in zip(panels[1:], found, strict=True):
@@ -108,8 +107,19 @@ def _few(count: int) -> range:
     return range(0, count, -(-count // 8))
 
 
-def _errors(axes: Axes, found: np.ndarray, bound: float, word: str) -> None:
-    """Sorted errors under the line that was proved."""
+def _line(net: Any) -> tuple[float, str, str]:
+    """What errors are compared with, what it is, and of what: a bound in L2 speaks of the mean square over the box."""
+    certificate, word = net.certificate, WORDS[net.certificate.kind]
+    if certificate.norm == "sup":
+        return certificate.bound, word, "largest error of an output"
+    [(name, given)] = net.target.inputs.items()
+    low, high = certificate.domain[name]
+    volume = (high - low) ** math.prod(given.shape)
+    return certificate.bound / math.sqrt(volume), f"root mean square,\n{word}", "2-norm of the error of all outputs"
+
+
+def _errors(axes: Axes, found: np.ndarray, bound: float, word: str, what: str) -> None:
+    """Sorted errors beside the line that was proved."""
     seen = np.sort(found)
     if 0 < seen[-1] * FAR < bound:
         axes.set_xscale("log")
@@ -120,7 +130,7 @@ def _errors(axes: Axes, found: np.ndarray, bound: float, word: str) -> None:
         axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 3), useMathText=True)
     axes.plot(seen, np.linspace(0, 1, len(seen)), color=PALETTE[0])
     axes.axvline(bound, color=PALETTE[1], label=f"{word}: {upper(bound)}")
-    axes.set_xlabel("largest error of an output")
+    axes.set_xlabel(what)
     axes.set_ylabel("share of the inputs")
     axes.set_title(f"error of {len(found)} random inputs")
     axes.legend()

@@ -68,7 +68,7 @@ def penalty() -> Evidence:
     "Eq 60",
     printed="the first layer adds up penalties over all positions",
     repair="it works on each token by itself; what lies outside the box is refused",
-    where=HERE,
+    where="targets/equivariant.py",
 )
 def penalty_of_others() -> Evidence:
     """Two inputs whose first tokens agree; the second token is inside the box, or is not."""
@@ -150,7 +150,7 @@ def mean_of_hats() -> Evidence:
     "Prop 1, its last step",
     printed="a cell of the grid has volume D^-d, and those with equal tokens a volume that vanishes",
     repair="D^-(d n), and a share of at most n (n - 1)/2 D^-d",
-    where=HERE,
+    where="constructions/grid_memory.py",
 )
 def repeated_cells() -> Evidence:
     """D = 8, d = 1, n = 3: all cells whose tokens are not all different, counted."""
