@@ -149,6 +149,16 @@ def test_starts_are_seeds_or_matrices():
         prompt(*given, init=0.5)
 
 
+def test_what_is_no_prompt_is_refused_with_one_that_would_be():
+    net, (X, Y, _) = network(steps=1), data()
+    for call in (net, net.certify, net.explain):
+        for given in (None, X, hs.prompt.ols(X, Y[:, 0])):
+            with pytest.raises(
+                hs.Refusal, match=r"is called as net\(hs.prompt.training\(X, Y, query, init=0\)\), or net"
+            ):
+                call(given)
+
+
 def test_zero_is_a_stationary_point_and_is_said_to_be():
     net, given = network(), data()
     with pytest.raises(hs.Refusal, match="stationary point"):

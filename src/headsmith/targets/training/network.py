@@ -46,6 +46,14 @@ class TrainingNetwork(Compiled):
         prompt = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], TrainingPrompt) else None
         return self.accept(inputs, named) if prompt is None else self.read(prompt)
 
+    def accept(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[Tensor]:
+        """The four inputs and the optional ones; one thing alone was meant as a prompt."""
+        if len(given) == 1 and not named:
+            raise Refusal(
+                "the network is called as net(hs.prompt.training(X, Y, query, init=0)), or net(x, y, query, w)"
+            )
+        return super().accept(given, named)
+
     @property
     def task(self) -> Training:
         """The target, as what it is."""
