@@ -24,6 +24,8 @@ def test_a_labelled_file_is_compiled(tmp_path, capsys):
         assert text in shown
     assert load(out).certificate.exact
     assert main(["certify", str(out)]) == 0
+    assert main(["show", str(out), "--out", str(tmp_path / "tagger.png")]) == 0
+    assert "17 sequences, 119 tokens, with positions, its ids and their labels" in capsys.readouterr().out
 
 
 def test_json_is_plain(capsys):

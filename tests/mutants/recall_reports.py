@@ -31,7 +31,7 @@ MUTANTS = [
     Mutant("the most frequent label", CEILINGS, "np.maximum.at", "np.add.at", "tests/doors/recall/test_ceilings.py"),
     Mutant("a mask", CEILINGS, "seen = context_keys(data.tokens, data.lengths, causal=causal)",
            "seen = context_keys(data.tokens, data.lengths)", "tests/doors/recall/test_ceilings.py"),
-    Mutant("wrong with positions", FAILURE, "context_keys(data.tokens, data.lengths, True, causal)", "keys",
+    Mutant("wrong with positions", FAILURE, "context_keys(data.tokens, data.lengths, True, before)", "keys",
            "tests/doors/recall/test_failure.py"),
     Mutant("the majority", TAGGING, "(first, -counts, pairs[:, 0])", "(first, counts, pairs[:, 0])",
            "tests/doors/test_tagging.py"),

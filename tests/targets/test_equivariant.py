@@ -89,6 +89,14 @@ def test_equal_tokens_are_served():
     assert torch.equal(out[0], out[1]) and float((out - waves(X)).norm()) < 0.1
 
 
+def test_a_file_keeps_the_norm(tmp_path):
+    net = compiled()
+    again = hs.load(net.save(tmp_path / "waves.safetensors"))
+    for found in (again, again.plan.build()):
+        assert found.certificate.norm == "L2" and "L2 error at most" in found.certificate.title()
+    assert "L2 bound" in dict(again.plan.rows()) and "bound" not in dict(again.plan.rows())
+
+
 def test_its_sentence_holds_the_condition():
     net = compiled(domain=(0.25, 1.5), eps=0.5)
     assert net.certificate.statement == (

@@ -117,7 +117,8 @@ def show_file(
     net = load(file)
     with working(f"drawing {file}"):
         save(net.plot(), out)
-    show(f"{out}: {net.target}, its error and its attention")
+    drawn = "its ids and their labels" if getattr(net, "kind", "") == "recall" else "its error and its attention"
+    show(f"{out}: {net.target}, {drawn}")
 
 
 def explain(file: File, x: Annotated[str, typer.Argument(metavar="X", help="One input.")]) -> None:

@@ -110,7 +110,10 @@ class Plan(Shown):
             ("method", self.method),
             ("size", self.design.size()),
             *self.design.rows(self.target),
-            ("bound", bound_text(self.approximation, self.rounding, self.proof.kind)),
+            (
+                "bound" if self.proof.norm == "sup" else f"{self.proof.norm} bound",
+                bound_text(self.approximation, self.rounding, self.proof.kind),
+            ),
         ]
         if self.proof.min_gap is not None:
             rows.append(("smallest gap", gap_text(self.proof.min_gap)))

@@ -212,7 +212,7 @@ class GridMemory(Design):
         ranges = float((np.ptp(self.steps.levels, axis=0) ** 2).sum())
         near, far = target.lipschitz * math.sqrt(across * moments), math.sqrt(across * ramp * n * ranges)
         stored = gap * math.sqrt(n * d * side ** (n * d))
-        return Bound((near + far) * INFLATE, stored * INFLATE, kind="conditional", norm="L2")
+        return Bound((near + far) * INFLATE, stored * INFLATE, kind="conditional", norm=target.norm)
 
 
 def _nearest(ends: tuple[float, float], fmt: Format) -> float:

@@ -51,7 +51,7 @@ class EquivariantMap(Target):
     True
     """
 
-    kind = "equivariant"
+    kind, norm = "equivariant", "L2"
     methods = ("auto", "printed")
     f: Any
     tokens: int
