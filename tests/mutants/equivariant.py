@@ -4,6 +4,7 @@ from .mutant import Mutant
 
 DESIGN, TARGET = "src/headsmith/constructions/grid_memory.py", "src/headsmith/targets/equivariant.py"
 TESTS, ASKED = "tests/constructions/test_grid_memory.py", "tests/targets/test_equivariant.py"
+FILES = "src/headsmith/compiler/files.py"
 SLOPES = "if not kept or not (np.frexp(self.slope)[0] == 0.5).all()"
 ORDER, MARKS = "if not (np.array([ends[0], *beyond])", "if not np.array_equal(marks[:-1]"
 
@@ -26,5 +27,6 @@ MUTANTS = [
     Mutant("ramps in order", DESIGN, ORDER, ORDER.replace("if not", "if False and not"), TESTS),
     Mutant("marks that round", DESIGN, MARKS, MARKS.replace("if not", "if False and not"), TESTS),
     Mutant("another order of tokens", TARGET, "if not np.abs(permuted", "if False and not np.abs(permuted", ASKED),
+    Mutant("the norm of a file", FILES, "return replace(stated, norm=target.norm)", "return stated", ASKED),
     Mutant("another constant", TARGET, "if steepest > self.lipschitz:", "if False:", ASKED),
 ]
