@@ -253,7 +253,7 @@ def _proved(target: Target, request: Request, design: Design, said: Mapping[str,
     if design.promises and stated.total > request.eps:
         raise Altered(f"the bound {stated.total:.3e} is more than the eps that the file was made for")
     if not target.known:
-        return stated
+        return replace(stated, norm=target.norm)
     return _agreed(lambda: design.prove(target, request), stated)
 
 

@@ -46,6 +46,8 @@ class Target(ABC):
     methods: ClassVar[tuple[str, ...]] = ("auto",)
     faultless: ClassVar[bool] = False
     """Whether the claim is that there is no error, so that no eps need be asked for."""
+    norm: ClassVar[str] = "sup"
+    """In which the error of its networks is bounded."""
     kinds: ClassVar[dict[str, type[Target]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -53,6 +53,7 @@ class EquivariantMap(Target):
 
     kind = "equivariant"
     methods = ("auto", "printed")
+    norm = "L2"
     f: Any
     tokens: int
     features: int
@@ -67,7 +68,9 @@ class EquivariantMap(Target):
             object.__setattr__(self, "f", name)
         if not isinstance(self.f, str):
             raise Refusal(f"an equivariant map is a function of one sequence (tokens, features), not {self.f!r}")
-        object.__setattr__(self, "f", self.f if self.f.isidentifier() else "f")  # a sentence could be hidden in it
+        object.__setattr__(
+            self, "f", self.f if self.f.isascii() and self.f.isidentifier() else "f"
+        )  # a sentence could be hidden in it
         L = self.lipschitz
         if isinstance(L, bool) or not isinstance(L, int | float) or not 0 < L < 1e60:
             raise Refusal(f"lipschitz must be a positive number L with |f(X) - f(Y)| <= L |X - Y|, not {L!r}")
