@@ -16,6 +16,8 @@ from torch import Tensor
 
 from headsmith.refusal import Refusal
 
+MOST = 2**53  # of whole numbers
+
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
@@ -57,12 +59,16 @@ def read_ragged(given: Any, name: str, axes: int | None = None) -> Ragged:
     lists = not _is_array(given) and not (len(given) and _is_array(given[0]))
     if deep == axes:
         one = _tensor(given, name)
+        if not one.numel():
+            raise Refusal(f"{name} are empty: give at least one token")
         return Ragged(one, np.array([len(one)]), "one", lists)
     parts = [_tensor(part, f"{name}[{i}]") for i, part in enumerate(given)]
+    if not parts:
+        raise Refusal(f"{name} are empty: give at least one sequence")
     for i, part in enumerate(parts):
         if part.dim() != axes or part.shape[1:] != parts[0].shape[1:]:
             raise Refusal(f"{name}[{i}] has shape {tuple(part.shape)}, the first has {tuple(parts[0].shape)}")
-        if not len(part):
+        if not part.numel():
             raise Refusal(f"{name}[{i}] is empty: leave it out")
     return Ragged(torch.cat(parts), np.array([*map(len, parts)]), "tensor" if _is_array(given) else "list", lists)
 
@@ -97,5 +103,7 @@ def whole(flat: Any, name: str, least: float = -np.inf) -> np.ndarray:
     array = flat.cpu().numpy() if isinstance(flat, Tensor) else np.asarray(flat)
     if not (np.isfinite(array).all() and (array == np.floor(array)).all() and (array >= least).all()):
         raise Refusal(f"{name} must be whole numbers" + (f" from {least:g}" if np.isfinite(least) else ""))
+    if not ((array >= -MOST) & (array <= MOST)).all():  # int64 has no room for them, float64 none for those between
+        raise Refusal(f"{name} must be whole numbers up to {MOST:,}")
     found: np.ndarray = array.astype(np.int64)
     return found
