@@ -9,6 +9,7 @@ import torch
 
 import headsmith as hs
 from headsmith.compiler.request import Request
+from headsmith.constructions.design import Altered
 from headsmith.constructions.grid_memory import GridMemory, Staircase, _moment, _nearest, marked, multisets
 from headsmith.constructions.rank_one import Steps
 from headsmith.proof.approximation import Unprovable
@@ -147,3 +148,15 @@ def test_ids_of_all_multisets():
         found = multisets(kinds, size)
         assert len(found) == math.comb(kinds + size - 1, size)
         assert (np.diff(found, axis=1) >= 0).all() and len(np.unique(found, axis=0)) == len(found)
+
+
+def test_features_of_other_numbers_of_cells():
+    """Cells that the first feature has none of would be in no context that is looked at."""
+    target = hs.target.EquivariantMap(same, 1, 2, 1.0)
+    request = Request.read(target, 1e-3, (0, 1), "float64", "auto")
+    few, many = (GridMemory.of(target, request, count) for count in (2, 4))
+    with pytest.raises(Altered, match="another shape than the map"):
+        replace(few, cells=(few.cells[0], many.cells[1])).prove(target, request)
+    narrow = replace(few.steps, levels=few.steps.levels[:, :1], skip=few.steps.skip[:1])
+    with pytest.raises(Altered, match="another shape than the map"):
+        replace(few, steps=narrow).prove(target, request)

@@ -189,7 +189,8 @@ class GridMemory(Design):
         ends = request.domain["X"]
         for cells in self.cells:
             cells.check(ends, request.dtype)
-        if self.tokens != target.tokens or len(self.cells) != target.features:
+        shape = self.tokens, len(self.cells), self.steps.levels.shape[1], {len(cells.marks) for cells in self.cells}
+        if shape != (target.tokens, target.features, target.features, {self.count}):
             raise Altered("the network has another shape than the map")
         kinds = multisets(self.count**target.features, self.tokens)
         lengths = np.full(len(kinds), self.tokens)
@@ -212,7 +213,7 @@ class GridMemory(Design):
         ranges = float((np.ptp(self.steps.levels, axis=0) ** 2).sum())
         near, far = target.lipschitz * math.sqrt(across * moments), math.sqrt(across * ramp * n * ranges)
         stored = gap * math.sqrt(n * d * side ** (n * d))
-        return Bound((near + far) * INFLATE, stored * INFLATE, kind="conditional", norm="L2")
+        return Bound((near + far) * INFLATE, stored * INFLATE, kind="conditional", norm=target.norm)
 
 
 def _nearest(ends: tuple[float, float], fmt: Format) -> float:
