@@ -244,3 +244,19 @@ def test_what_cannot_be_proved_is_said(tokens, scale, fmt, words):
 def test_a_direction_of_one_power_of_two_copies():
     assert plain(np.array([0.0, -0.25])) and not plain(np.zeros(2)) and not plain(np.ones(2))
     assert not plain(np.array([0.75]))
+
+
+@pytest.mark.parametrize("part", ["key", "value", "read"])
+def test_coordinates_that_are_flushed(part):
+    """A sum of token and place below the normal range may be 0 before a large direction meets it."""
+    fmt, e, huge = FORMATS["float64"], np.eye(3), 2.0**1017
+    parts = {"key": e[0], "query": e[1], "value": e[2], "output": e[2], "read": e[2]}
+    head = RankOne(**{**parts, part: huge * parts[part]})
+    tokens = np.ones((2, 3))
+    tokens[:, 0 if part == "key" else 2] = 0.0, 0.9 * fmt.tiny
+    if part == "key":
+        tokens[:, 2] = 1.0, 2.0
+    there, gone = (
+        enclosed(x, head, np.array([2]), False, fmt) for x in (tokens, tokens * (np.abs(tokens) >= fmt.tiny))
+    )
+    assert (np.abs(there.ids - gone.ids) <= there.radius).all() and (there.ids != gone.ids).any()
