@@ -4,6 +4,7 @@ from .mutant import Mutant
 
 DESIGN, TARGET = "src/headsmith/constructions/grid_memory.py", "src/headsmith/targets/equivariant.py"
 TESTS, ASKED = "tests/constructions/test_grid_memory.py", "tests/targets/test_equivariant.py"
+FILES = "src/headsmith/compiler/files.py"
 SLOPES = "if not kept or not (np.frexp(self.slope)[0] == 0.5).all()"
 ORDER, MARKS = "if not (np.array([ends[0], *beyond])", "if not np.array_equal(marks[:-1]"
 
@@ -25,6 +26,18 @@ MUTANTS = [
     Mutant("slopes that round", DESIGN, SLOPES, "if not kept", TESTS),
     Mutant("ramps in order", DESIGN, ORDER, ORDER.replace("if not", "if False and not"), TESTS),
     Mutant("marks that round", DESIGN, MARKS, MARKS.replace("if not", "if False and not"), TESTS),
+    Mutant(
+        "as many cells of each feature", DESIGN, "target.features, {self.count})", "target.features, shape[3])", TESTS
+    ),
+    Mutant(
+        "as many values as features",
+        DESIGN,
+        "target.features, target.features, {",
+        "target.features, shape[2], {",
+        TESTS,
+    ),
+    Mutant("a sentence in a name", TARGET, "self.f.isascii() and ", "", ASKED),
+    Mutant("the norm of a file", FILES, "replace(stated, norm=target.norm)", "stated", ASKED),
     Mutant("another order of tokens", TARGET, "if not np.abs(permuted", "if False and not np.abs(permuted", ASKED),
     Mutant("another constant", TARGET, "if steepest > self.lipschitz:", "if False:", ASKED),
 ]

@@ -51,7 +51,7 @@ class Code(Target):
     function: Callable[[Tensor], Tensor] | None = field(default=None, metadata={"stored": False})
 
     def __post_init__(self) -> None:
-        if not (self.name.isidentifier() or self.name == "<lambda>"):
+        if not ((self.name.isascii() and self.name.isidentifier()) or self.name == "<lambda>"):
             object.__setattr__(self, "name", "f")  # a sentence could be hidden in it
         for option in self.options:
             given = getattr(self, option)

@@ -75,7 +75,7 @@ class SequenceMap(Target):
         if callable(self.f):
             name = getattr(self.f, "__name__", type(self.f).__name__)
             object.__setattr__(self, "function", self.f)
-            object.__setattr__(self, "f", name if name.isidentifier() else "f")
+            object.__setattr__(self, "f", name if name.isascii() and name.isidentifier() else "f")
         if self.code and (self.function, self.lipschitz) != (None, None):  # a word alone is a formula out of its list
             L = self.lipschitz
             if isinstance(L, bool) or not isinstance(L, int | float) or not 0 < L < math.inf:
@@ -91,7 +91,7 @@ class SequenceMap(Target):
     @property
     def code(self) -> bool:
         """Whether f is a function, of which files hold the name alone."""
-        return isinstance(self.f, str) and self.f.isidentifier()
+        return isinstance(self.f, str) and self.f.isascii() and self.f.isidentifier()
 
     def _formulas(self) -> tuple[Any, ...]:
         """One expression for each output number, token by token."""
