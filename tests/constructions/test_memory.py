@@ -77,6 +77,13 @@ def test_the_skip_must_be_above_what_the_stream_brings():
         changed(design, skip=-design.steps.skip).prove(target, request)
 
 
+def test_what_the_head_writes_is_brought_too():
+    target, request, design = made()
+    seen, loud = design.seen(target, request), changed(design, output=2.0**20 * design.head.output)
+    with pytest.raises(Unprovable, match="brings more than the layer takes away"):
+        loud._left_over(target, seen, request.format)
+
+
 def test_a_skip_or_a_label_so_large_that_rounding_shows_is_refused():
     target, request, design = made()
     with pytest.raises(Short, match=r"labels up to 8 beside vectors up to .* cannot be told apart in float64"):

@@ -9,6 +9,14 @@ SLOPES = "if not kept or not (np.frexp(self.slope)[0] == 0.5).all()"
 ORDER, MARKS = "if not (np.array([ends[0], *beyond])", "if not np.array_equal(marks[:-1]"
 
 MUTANTS = [
+    Mutant("what a function rounds", DESIGN, " + ULPS * 2.0**-52 * float(np.abs(values).max())", "", TESTS),
+    Mutant("the side of what is stored", DESIGN, "n * d * side ** (n * d))", "n * d)", TESTS),
+    Mutant("all features of what is stored", DESIGN, "gap * math.sqrt(n * d * side", "gap * math.sqrt(n * side", TESTS),
+    Mutant("the ramps of all features", DESIGN, "ramp = sum(", "ramp = max(", TESTS),
+    Mutant("the ranges of all columns", DESIGN, "axis=0) ** 2).sum())", "axis=0) ** 2).max())", TESTS),
+    Mutant(
+        "ramps that end between floats", DESIGN, "for part in (self.left, beyond))", "for part in (self.left,))", TESTS
+    ),
     Mutant("the cells", DESIGN, "(near + far) * INFLATE", "far * INFLATE", TESTS),
     Mutant("the cells, halved", DESIGN, "(near + far) * INFLATE", "(near / 2 + far) * INFLATE", TESTS),
     Mutant("the ramps", DESIGN, "(near + far) * INFLATE", "near * INFLATE", TESTS),

@@ -52,6 +52,21 @@ MUTANTS = [
     Mutant("the reference", IDS, " + self._radius(output, read, REFERENCE)", "", OWN),
     Mutant("a direction taken for a copy", IDS, "len(used) == 1 and bool", "bool", OWN),
     Mutant("a coefficient taken for a power", IDS, "[0]) == 0.5)", "[0]) >= 0.5)", OWN),
+    Mutant(
+        "what other tokens slip",
+        IDS,
+        "return self._most(self.slip(self.directions[name], fmt))",
+        "return self.slip(self.directions[name], fmt)",
+        OWN,
+    ),
+    Mutant("a stream that is flushed", IDS, " + 2 * float(size.sum()) * fmt.tiny", "", OWN),
+    Mutant(
+        "a stream that is, halved", IDS, " + 2 * float(size.sum()) * fmt.tiny", " + float(size.sum()) * fmt.tiny", OWN
+    ),
+    Mutant("a read-out that is flushed", IDS, "+ stream) + 2 * terms * fmt.tiny", "+ stream)", OWN),
+    Mutant("products that are flushed", IDS, "(2 * terms + float(size.sum()))", "float(size.sum())", OWN),
+    Mutant("a mean out of range", IDS, " + np.abs(output) @ np.abs(read) * self.value", "", OWN),
+    Mutant("what the head brings", DESIGN, " + np.abs(self.head.output[:written]) * z[:, None]", "", PROVED),
     Mutant("coordinates that are flushed", IDS, "(2 * terms + float(size.sum()))", "2 * terms", OWN),
     Mutant("ramps as wide as what is flushed", SHARED, "tiny <= 1).all())", "tiny <= np.inf).all())", BOTH),
     Mutant("the width of the table", DESIGN, "self.steps.levels.shape[1] != target.levels.shape[1]", "False", PROVED),
