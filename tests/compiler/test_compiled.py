@@ -167,6 +167,7 @@ class Scaled(torch.nn.Parameter):
         lambda n: setattr(n.network.layers["lift"], "bias", Scaled(n.network.layers["lift"].bias.data)),
         lambda n: setattr(n, "_compiled_call_impl", torch.zeros_like),  # as compile() does
         lambda n: setattr(n.network, "_compiled_call_impl", torch.zeros_like),
+        lambda n: object.__setattr__(n.plan.design, "run", lambda target, network, tokens, domain: 0 * tokens),
         lambda n: object.__setattr__(n.target, "run", lambda network, tokens, domain: 0 * tokens),
     ],
 )

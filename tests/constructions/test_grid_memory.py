@@ -9,6 +9,7 @@ import torch
 
 import headsmith as hs
 from headsmith.compiler.request import Request
+from headsmith.constructions.design import Altered
 from headsmith.constructions.grid_memory import GridMemory, Staircase, _moment, _nearest, marked, multisets
 from headsmith.constructions.rank_one import Steps
 from headsmith.proof.approximation import Unprovable
@@ -24,19 +25,19 @@ def nothing(X):
     return 0 * X
 
 
-def asked(f, tokens=2, lipschitz=1.0, domain=(0, 1), dtype="float64"):
-    target = hs.target.EquivariantMap(f, tokens, 1, lipschitz)
+def asked(f, tokens=2, lipschitz=1.0, domain=(0, 1), dtype="float64", features=1):
+    target = hs.target.EquivariantMap(f, tokens, features, lipschitz)
     return target, Request.read(target, 1e-3, domain, dtype, "auto")
 
 
 def measured(design, target, request, per=512):
     """(int |network - f|^2)^(1/2) over the box, by the midpoint rule."""
-    (lo, hi), n = request.domain["X"], target.tokens
+    (lo, hi), n, d = request.domain["X"], target.tokens, target.features
     axis = torch.tensor(lo, dtype=torch.float64) + (hi - lo) * (torch.arange(per, dtype=torch.float64) + 0.5) / per
-    X = torch.cartesian_prod(*[axis] * n).reshape(-1, n, 1)
+    X = torch.cartesian_prod(*[axis] * (n * d)).reshape(-1, n, d)
     network = design.network(target, request.dtype)
     out = network(X.to(network.dtype)).double()
-    return math.sqrt(float((out - target.function(X)).square().sum((1, 2)).mean()) * (hi - lo) ** n)
+    return math.sqrt(float((out - target.function(X)).square().sum((1, 2)).mean()) * (hi - lo) ** (n * d))
 
 
 def wide(design, width):
@@ -55,19 +56,20 @@ def test_the_cells_of_the_identity(tokens, domain):
 
 def haunted(design, target, request):
     """A table that holds 0 at every id, and 1 wherever there is none."""
-    kinds = multisets(design.count, target.tokens)
+    kinds = multisets(design.count**target.features, target.tokens)
     lengths = np.full(len(kinds), target.tokens)
     found = enclosed(marked(design.cells, kinds), design.head, lengths, False, request.format)
     _, one = np.unique(found.ids.round(12), return_index=True)
     low, high = (found.ids + 4 * found.radius)[one][:-1], (found.ids - 4 * found.radius)[one][1:]
     width = 0.01 * (high - low)
     left, slope = np.stack([low, high - width], 1).reshape(-1), np.repeat(1.01 / width, 2)
-    levels = (np.arange(len(left) + 1) % 2)[:, None].astype(float)
-    return replace(design, steps=Steps(left, slope, levels, np.zeros(1)))
+    levels = (np.arange(len(left) + 1) % 2)[:, None].repeat(target.features, 1).astype(float)
+    return replace(design, steps=Steps(left, slope, levels, np.zeros(target.features)))
 
 
-def test_the_ramps():
-    target, request = asked(nothing, lipschitz=1e-9)
+@pytest.mark.parametrize("tokens, features", [(2, 1), (1, 2)])
+def test_the_ramps(tokens, features):
+    target, request = asked(nothing, tokens, 1e-9, features=features)
     design = haunted(wide(GridMemory.of(target, request, 4), 2.0**-7), target, request)
     bound = design.prove(target, request)
     assert 0.9 * bound.total <= measured(design, target, request) <= bound.total
@@ -79,6 +81,17 @@ def test_what_is_stored_against_what_is_asked():
     moved = replace(design, steps=replace(design.steps, levels=design.steps.levels + 0.125))
     bound = moved.prove(target, request)
     assert 0.99 * bound.total <= measured(moved, target, request) <= bound.total
+
+
+def one(X):
+    return torch.ones_like(X)
+
+
+def test_what_the_function_rounds():
+    """A map that is 1, and answers 8 ulps less everywhere."""
+    target, request = asked(one, 2, 1e-30, (0, 3), features=2)
+    bound = GridMemory.of(target, request, 2).prove(target, request)
+    assert 0.75 * bound.total <= 8 * 2.0**-52 * math.sqrt(2 * 2 * 3**4) <= bound.total
 
 
 def test_real_numbers_between_coarse_floats():
@@ -147,3 +160,22 @@ def test_ids_of_all_multisets():
         found = multisets(kinds, size)
         assert len(found) == math.comb(kinds + size - 1, size)
         assert (np.diff(found, axis=1) >= 0).all() and len(np.unique(found, axis=0)) == len(found)
+
+
+def test_features_of_other_numbers_of_cells():
+    """Cells that the first feature has none of would be in no context that is looked at."""
+    target = hs.target.EquivariantMap(same, 1, 2, 1.0)
+    request = Request.read(target, 1e-3, (0, 1), "float64", "auto")
+    few, many = (GridMemory.of(target, request, count) for count in (2, 4))
+    with pytest.raises(Altered, match="another shape than the map"):
+        replace(few, cells=(few.cells[0], many.cells[1])).prove(target, request)
+    narrow = replace(few.steps, levels=few.steps.levels[:, :1], skip=few.steps.skip[:1])
+    with pytest.raises(Altered, match="another shape than the map"):
+        replace(few, steps=narrow).prove(target, request)
+
+
+def test_a_ramp_that_ends_between_two_float32():
+    target, request = asked(same, dtype="float32")
+    design = GridMemory.of(target, request, 4)
+    with pytest.raises(Unprovable, match="does not begin and end at a float"):
+        wide(design, 2.0**-30).prove(target, request)

@@ -77,6 +77,13 @@ def test_the_skip_must_be_above_what_the_stream_brings():
         changed(design, skip=-design.steps.skip).prove(target, request)
 
 
+def test_what_the_head_writes_is_brought_too():
+    target, request, design = made()
+    seen, loud = design.seen(target, request), changed(design, output=2.0**20 * design.head.output)
+    with pytest.raises(Unprovable, match="brings more than the layer takes away"):
+        loud._left_over(target, seen, request.format)
+
+
 def test_a_skip_or_a_label_so_large_that_rounding_shows_is_refused():
     target, request, design = made()
     with pytest.raises(Short, match=r"labels up to 8 beside vectors up to .* cannot be told apart in float64"):
@@ -163,3 +170,16 @@ def test_one_label_needs_one_idle_ramp():
     target = hs.target.Recall([[1, 2]], [[5, 5]])
     design = hs.plan(target).design
     assert isinstance(design.steps, Steps) and design.steps.levels.tolist() == [[5.0], [5.0]]
+
+
+def test_a_table_of_other_width_than_labels():
+    """Two equal columns agree with one label, and one column with two equal labels."""
+    target, request, design = made()
+    steps = design.steps
+    wide = changed(design, levels=np.repeat(steps.levels, 2, 1), skip=np.repeat(steps.skip, 2))
+    pairs = hs.target.Recall(IDS, [[[y, y] for y in row] for row in LABELS])
+    twin = RankOneMemory.of(pairs, request)
+    narrow = changed(twin, levels=twin.steps.levels[:, :1], skip=twin.steps.skip[:1])
+    for of, forged in ((target, wide), (pairs, narrow)):
+        with pytest.raises(Altered, match="more or fewer numbers than a label has"):
+            forged.prove(of, request)

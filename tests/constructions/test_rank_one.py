@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headsmith.constructions.rank_one import array, inside, ramps, rank_one_layer, stored_head, stored_steps
+from headsmith.constructions.rank_one import Steps, array, inside, ramps, rank_one_layer, stored_head, stored_steps
 from headsmith.proof.context_ids import Enclosed, RankOne
 
 
@@ -53,3 +53,12 @@ def test_every_weight_has_rank_one():
     layer = rank_one_layer(RankOne(*np.random.default_rng(0).normal(size=(5, 4))), torch.float64)
     for part in (layer.query, layer.key, layer.value, layer.output):
         assert np.linalg.matrix_rank(array(part.weight)[0]) == 1
+
+
+def test_a_ramp_as_wide_as_what_is_flushed():
+    """t - left is below the normal range, and may be 0: then the level is that before the ramp."""
+    tiny = 2.0**-126
+    found = Enclosed(np.array([tiny / 2]), np.array([tiny / 8]))
+    for left, slope, kept in ((tiny / 4, 4 / tiny, False), (-tiny, 1 / tiny, True)):
+        steps = Steps(np.array([left]), np.array([slope]), np.array([[0.0], [1.0]]), np.ones(1))
+        assert steps.recalled(found, np.ones(1), "float32")[1].tolist() == [kept]

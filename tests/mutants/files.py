@@ -57,7 +57,7 @@ MUTANTS = [
     Mutant("a format that is no number", FILES, "if type(version) is not int:", "if False:", FORGED),
     Mutant("attributes of layers", COMPILED, " and wiring(self.network) == self._wired", "", KINDS),
     Mutant("classes of parts", COMPILED, "classes(self) != self._classes or ", "", SPOILED),
-    Mutant("methods of the target", COMPILED, " or overridden(self.target)", "", SPOILED),
+    Mutant("methods of the target", COMPILED, "if overridden(self.target) or ", "if ", SPOILED),
     Mutant(
         "what cannot be read", COMPILED, "except Exception:  # what cannot", "except KeyError:  # what cannot", SPOILED
     ),

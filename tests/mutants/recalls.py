@@ -9,6 +9,7 @@ DRAWS, DRAWN = "src/headsmith/search/separation.py", "tests/search/test_separati
 KEYS, TOLD = "src/headsmith/search/context_keys.py", "tests/search/test_context_keys.py"
 TABLE, LOOKED = "src/headsmith/network/lookup.py", "tests/network/test_lookup.py"
 TARGET, ASKED = "src/headsmith/targets/recall.py", "tests/targets/test_recall.py"
+RAGGED, ASKS = "src/headsmith/targets/ragged.py", "tests/targets/test_ragged.py"
 NET, RUN = "src/headsmith/targets/memory.py", "tests/targets/test_memory.py"
 SCORES = (
     "s = self.query * key + self.key * query + query * key + u * (self.query + query) * (self.key + key) + fmt.tiny"
@@ -51,6 +52,24 @@ MUTANTS = [
     Mutant("the reference", IDS, " + self._radius(output, read, REFERENCE)", "", OWN),
     Mutant("a direction taken for a copy", IDS, "len(used) == 1 and bool", "bool", OWN),
     Mutant("a coefficient taken for a power", IDS, "[0]) == 0.5)", "[0]) >= 0.5)", OWN),
+    Mutant(
+        "what other tokens slip",
+        IDS,
+        "return self._most(self.slip(self.directions[name], fmt))",
+        "return self.slip(self.directions[name], fmt)",
+        OWN,
+    ),
+    Mutant("a stream that is flushed", IDS, " + 2 * float(size.sum()) * fmt.tiny", "", OWN),
+    Mutant(
+        "a stream that is, halved", IDS, " + 2 * float(size.sum()) * fmt.tiny", " + float(size.sum()) * fmt.tiny", OWN
+    ),
+    Mutant("a read-out that is flushed", IDS, "+ stream) + 2 * terms * fmt.tiny", "+ stream)", OWN),
+    Mutant("products that are flushed", IDS, "(2 * terms + float(size.sum()))", "float(size.sum())", OWN),
+    Mutant("a mean out of range", IDS, " + np.abs(output) @ np.abs(read) * self.value", "", OWN),
+    Mutant("what the head brings", DESIGN, " + np.abs(self.head.output[:written]) * z[:, None]", "", PROVED),
+    Mutant("coordinates that are flushed", IDS, "(2 * terms + float(size.sum()))", "2 * terms", OWN),
+    Mutant("ramps as wide as what is flushed", SHARED, "tiny <= 1).all())", "tiny <= np.inf).all())", BOTH),
+    Mutant("the width of the table", DESIGN, "self.steps.levels.shape[1] != target.levels.shape[1]", "False", PROVED),
     Mutant("what a causal position sees", IDS, "triu(1).bool()", "triu(2).bool()", OWN),
     Mutant("labels of the table", DESIGN, RECALLED, "missed = ~certain", PROVED),
     Mutant("ids on a ramp", DESIGN, RECALLED, RECALLED.replace("certain & ", ""), PROVED),
@@ -112,6 +131,7 @@ MUTANTS = [
         "if False and (numbers.astype",
         ASKED,
     ),
+    Mutant("whole numbers that wrap", RAGGED, "(array >= -MOST) & (array <= MOST)", "array == array", ASKS),
     Mutant("strangers", NET, "if None in starts:", "if False:", RUN),
     Mutant("beginnings without a causal mask", TARGET, "if self.causal else (start + n,):", "if True else ():", RUN),
 ]

@@ -78,6 +78,7 @@ MUTANTS = [
     form("the rate", "value = [{a: -sheet.most,", "value = [{a: -1.0,"),
     form("decay", "{w: -sheet.most * decay}", "{w: -decay}"),
     form("biases alone make large numbers", "float(target.biases), ", "", BLOCKS),
+    form("what no gate shuts out", "(2.0**-20, LOCK)", "(2.0**-20, 2.0**60)"),
     form("columns of V", "sheet.row(j, m)[k]", "sheet.row(j, m)[0]", BLOCKS),
     form("the range of products", "WIDER = 16", "WIDER = 4", BLOCKS),
     Mutant("the share of a batch", SHEET, "(arb(most) - arb(rate)) * arb(count)", "(arb(most) - arb(rate))", SHEETS),

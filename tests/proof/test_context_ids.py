@@ -173,6 +173,18 @@ def test_values_that_are_sums_slip():
     assert 0.9 <= share(tokens, flat, flat, [0.0, *row], first, first) <= 1
 
 
+def test_keys_of_another_token_slip():
+    """What a token sees may be larger than it is itself."""
+    tokens = [[*[0.0] * 50, 1.0, 1.0], [*FAINT, -1.0, 0.0]]
+    e = np.eye(52)
+    assert 0.4 <= share(tokens, [*[3.0] * 50, 0.0, 0.0], e[51], e[50], 64 * e[1], e[1]) <= 1
+
+
+def test_values_of_another_token_slip():
+    flat, first = [0.0] * 51, np.eye(51)[0]
+    assert 0.4 <= share([flat, [0.0, *FAINT]], flat, flat, [0.0, *[3.0] * 50], first, first) <= 1
+
+
 def test_both_sums_and_the_division_round():
     """One key that counts and fifty faint ones, all of one value."""
     tokens = [[0, 0, 1], *[[0, math.log(8 * u), 1]] * 50]
@@ -202,6 +214,28 @@ def test_a_mean_of_what_is_flushed_to_zero():
     tokens = np.array([[0.0, 99 * tiny.tiny]] * 100)
     head = RankOne(np.zeros(2), np.zeros(2), np.eye(2)[1], np.eye(2)[0], np.eye(2)[0])
     assert enclosed(tokens, head, np.array([100]), False, tiny).radius[0] >= 99 * tiny.tiny
+
+
+def faint(tokens, value, output, read):
+    """The radius of the id of one token where nothing rounds, and numbers below 2^-20 are flushed."""
+    parts = (np.array(part, dtype=np.float64) for part in (0 * value, 0 * value, value, output, read))
+    found = enclosed(np.array([tokens]), RankOne(*parts), np.array([1]), False, Format("float64", 0.0, 2.0**-20))
+    return found.radius[0] * 2**20
+
+
+def test_each_product_and_each_coordinate_of_the_stream_may_be_flushed():
+    """0.9 of the least normal number each: x and o z, sixteen products of a read-out, and sixteen of a value."""
+    low, e, many = 0.9 * 2.0**-20, np.eye(17), np.array([0.0, *[2.0**-10] * 16])
+    assert faint([low, 1.0, *[0.0] * 15], e[1], low * e[0], 4 * e[0]) >= 4 * 2 * 0.9
+    x = [0.0, *[2**10 * low] * 16]
+    assert faint(x, 0 * e[0], 0 * e[0], many) >= 16 * 0.9
+    assert faint(x, many, e[0], e[0]) >= 16 * 0.9
+
+
+def test_ids_that_the_mean_makes_too_large():
+    e = np.eye(3)
+    with pytest.raises(Unprovable, match="ids above"):
+        enclosed(1e15 * e[2:], RankOne(e[1], e[1], e[2], 1e16 * e[0], e[0]), np.array([1]), False, FORMATS["float64"])
 
 
 def test_the_mean_and_its_distance():
@@ -244,3 +278,19 @@ def test_what_cannot_be_proved_is_said(tokens, scale, fmt, words):
 def test_a_direction_of_one_power_of_two_copies():
     assert plain(np.array([0.0, -0.25])) and not plain(np.zeros(2)) and not plain(np.ones(2))
     assert not plain(np.array([0.75]))
+
+
+@pytest.mark.parametrize("part", ["key", "value", "read"])
+def test_coordinates_that_are_flushed(part):
+    """A sum of token and place below the normal range may be 0 before a large direction meets it."""
+    fmt, e, huge = FORMATS["float64"], np.eye(3), 2.0**1017
+    parts = {"key": e[0], "query": e[1], "value": e[2], "output": e[2], "read": e[2]}
+    head = RankOne(**{**parts, part: huge * parts[part]})
+    tokens = np.ones((2, 3))
+    tokens[:, 0 if part == "key" else 2] = 0.0, 0.9 * fmt.tiny
+    if part == "key":
+        tokens[:, 2] = 1.0, 2.0
+    there, gone = (
+        enclosed(x, head, np.array([2]), False, fmt) for x in (tokens, tokens * (np.abs(tokens) >= fmt.tiny))
+    )
+    assert (np.abs(there.ids - gone.ids) <= there.radius).all() and (there.ids != gone.ids).any()

@@ -145,3 +145,27 @@ def test_an_eps_that_can_be_had():
         compiled(tokens=3, features=2, eps=0.05)
     eps = float(str(refused.value).split("eps = ")[1].split(" ")[0])
     assert compiled(tokens=3, features=2, eps=eps).certificate.bound <= eps
+
+
+def test_a_file_speaks_of_the_same_norm(tmp_path):
+    again = hs.load(compiled(eps=0.5).save(tmp_path / "map.safetensors"))
+    assert again.certificate.norm == "L2" and "L2 error at most" in again.certificate.title()
+
+
+def test_a_name_that_looks_like_a_sentence():
+    """U+3164 is a letter, and looks like a blank."""
+
+    def f(X):
+        return X.clone()
+
+    f.__name__ = "f,\u3164exactly".replace(",", "")
+    assert hs.target.EquivariantMap(f, 2, 1, 1.0).f == "f" and f.__name__.isidentifier()
+    assert hs.target.SequenceMap(f, 2, 1, 1.0).f == "f"
+
+
+def test_cells_are_no_narrower_than_floats_allow():
+    """Refused at once, where every finer grid would have been built and would have failed."""
+    with pytest.raises(Refusal, match="more than 0 cells an axis are too narrow"):
+        compiled(torch.clone, 1, 2, domain=(-1e5, -1e5 + 0.003), eps=1e-9, dtype="float32")
+    with pytest.raises(Refusal, match=r"more than 2 cells an axis are too narrow; eps = .* can be had"):
+        compiled(torch.clone, 1, 1, domain=(2.0**20, 2.0**20 + 1), eps=1e-3, dtype="float32")

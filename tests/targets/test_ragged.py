@@ -73,6 +73,8 @@ def test_one_sequence_where_it_is_known_what_that_is():
         ([[True, False]], r"there is True or False in sequences\[0\]: give whole numbers, such as 1 and 0"),
         ([[1j]], r"sequences\[0\] must be numbers"),
         ([[1], []], r"sequences\[1\] is empty"),
+        ([np.zeros((2, 0))], r"there is nothing in sequences\[0\]"),
+        (np.zeros((0, 2)), "there is nothing in sequences: give one"),
         ([[1], [[2]]], r"sequences\[1\] has shape \(1, 1\)"),
         ([np.ones((2, 3)), np.ones((2, 4))], r"sequences\[1\] has shape \(2, 4\)"),
     ],
@@ -80,6 +82,20 @@ def test_one_sequence_where_it_is_known_what_that_is():
 def test_what_makes_no_sense_is_refused(given, words):
     with pytest.raises(Refusal, match=words):
         read_ragged(given, "sequences")
+
+
+@pytest.mark.parametrize("one", [torch.zeros(0), np.zeros(0), [[]]])
+def test_one_sequence_of_no_token(one):
+    with pytest.raises(Refusal, match="there is nothing in sequences"):
+        read_ragged(one, "sequences", 1)
+
+
+@pytest.mark.parametrize("far", [np.array([2**64 - 1], np.uint64), np.array([1e19]), [2**53 + 2], [-(2**60)]])
+def test_whole_numbers_that_no_int64_or_no_float_holds(far):
+    """2^64 - 1 would be read as -1."""
+    with pytest.raises(Refusal, match="up to 9,007,199,254,740,992"):
+        whole(far, "labels")
+    assert whole([2**53, -(2**53)], "labels").tolist() == [2**53, -(2**53)]
 
 
 def test_whole_numbers():

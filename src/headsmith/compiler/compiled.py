@@ -64,7 +64,9 @@ class Compiled(nn.Module):
     @property
     def valid(self) -> bool:
         """Whether the network still computes with the weights that the certificate speaks of, and with nothing else."""
-        if classes(self) != self._classes or patched(self) or self.network.patched or overridden(self.target):
+        if classes(self) != self._classes or patched(self) or self.network.patched:
+            return False
+        if overridden(self.target) or overridden(self.plan.design):
             return False
         try:
             return fingerprint(self.network) == self._certificate.weights and wiring(self.network) == self._wired

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 MOST = 250_000  # tokens of all multisets together
 SHARE = 0.02  # of eps, for the ramps
+RAMPS = 4  # ramps that would fit into a cell, at least
 FINE = 2.0**-20  # the grid of keys and ranks: differences and sums of two are numbers of float32
 
 
@@ -189,7 +190,8 @@ class GridMemory(Design):
         ends = request.domain["X"]
         for cells in self.cells:
             cells.check(ends, request.dtype)
-        if self.tokens != target.tokens or len(self.cells) != target.features:
+        shape = self.tokens, len(self.cells), self.steps.levels.shape[1], {len(cells.marks) for cells in self.cells}
+        if shape != (target.tokens, target.features, target.features, {self.count}):
             raise Altered("the network has another shape than the map")
         kinds = multisets(self.count**target.features, self.tokens)
         lengths = np.full(len(kinds), self.tokens)
@@ -235,9 +237,19 @@ def _slope(target: EquivariantMap, request: Request, count: int) -> float:
     side = ends[1] - ends[0]
     volume = n * d * side ** (n * d - 1) * (count - 1)
     high = target.lipschitz * side * n * d
-    finest = 2 * request.format.unit * power_of_two(max(map(abs, ends)))
-    width = min(side / count / 4, max(finest, (SHARE * request.eps / max(high, 1e-300)) ** 2 / volume))
+    width = min(side / count / RAMPS, max(_spacing(request), (SHARE * request.eps / max(high, 1e-300)) ** 2 / volume))
     return 1 / power_of_two(width)
+
+
+def _spacing(request: Request) -> float:
+    """Of the floats at the far end of the domain."""
+    return 2 * request.format.unit * power_of_two(max(map(abs, request.domain["X"])))
+
+
+def finest(request: Request) -> int:
+    """So many cells an axis are wide enough for ramps between floats."""
+    lo, hi = request.domain["X"]
+    return int((hi - lo) / (RAMPS * _spacing(request)))
 
 
 def multisets(kinds: int, size: int) -> np.ndarray:

@@ -149,6 +149,8 @@ class RankOneMemory(Design):
             raise Altered("the stored embeddings are not those of the target")
         if not target.by_id and target.tokens.shape[1] != d:
             raise Altered("the network has another width than the vectors")
+        if self.steps.levels.shape[1] != target.levels.shape[1]:
+            raise Altered("the table holds more or fewer numbers than a label has")
         if not sum(np.abs(part).max() for part in tables) * np.abs(self.head.value).sum() <= HIGHEST:
             raise Short("a value so large that 0 times it may be no number, where nobody sees it")
 

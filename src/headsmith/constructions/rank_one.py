@@ -14,6 +14,7 @@ from torch import Tensor
 
 from headsmith.network import Attention, Dense, Lookup
 from headsmith.proof.context_ids import Enclosed, RankOne
+from headsmith.proof.rounding import FORMATS
 from headsmith.proof.statement import Floats
 from headsmith.search.separation import free
 
@@ -48,6 +49,7 @@ class Steps:
         low, high = (torch.from_numpy(end) for end in inside(found, dtype))
         (first, risen), (last, top) = layer.ramp(low), layer.ramp(high)
         flat = (first == last) & ((risen == 1) | (top == 0))
+        flat &= bool((self.slope * FORMATS[dtype].tiny <= 1).all())  # a ramp as wide as what is flushed may be lost
         return array(layer.level(low)), flat.numpy()
 
 

@@ -129,7 +129,8 @@ class Seen:
         """|executed x . direction - x . direction|; none where one coordinate is read, times a power of two."""
         terms = int(np.count_nonzero(direction))
         rounds = 0.0 if plain(direction) else gamma(terms, fmt.unit)
-        return rounds * (self.sizes @ np.abs(direction)) + 2 * terms * fmt.tiny
+        size = np.abs(direction)  # a coordinate that is flushed before it is multiplied is off by all it is
+        return rounds * (self.sizes @ size) + (2 * terms + float(size.sum())) * fmt.tiny
 
     def weights(self, fmt: Format) -> Floats:
         """X: how far, relatively, a weight can be off before it is divided by their sum."""

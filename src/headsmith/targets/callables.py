@@ -29,6 +29,7 @@ from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal
 from headsmith.search.search import search
 from headsmith.search.table import Unreached
+from headsmith.targets.reading import plain_name
 
 AIMS = (0.85, 0.65, 0.5)  # shares of eps that the search is asked for, until the proof agrees
 
@@ -51,8 +52,8 @@ class Code(Target):
     function: Callable[[Tensor], Tensor] | None = field(default=None, metadata={"stored": False})
 
     def __post_init__(self) -> None:
-        if not (self.name.isidentifier() or self.name == "<lambda>"):
-            object.__setattr__(self, "name", "f")  # a sentence could be hidden in it
+        if self.name != "<lambda>":
+            object.__setattr__(self, "name", plain_name(self.name))
         for option in self.options:
             given = getattr(self, option)
             if given is None:

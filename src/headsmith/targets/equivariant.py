@@ -22,13 +22,13 @@ from torch import Tensor
 from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions.design import Design, Short, many
-from headsmith.constructions.grid_memory import MOST, GridMemory
+from headsmith.constructions.grid_memory import MOST, GridMemory, finest
 from headsmith.functions.asked import ULPS, asked
 from headsmith.proof.domain import Domain
 from headsmith.proof.rounding import ASSUMPTIONS
 from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
-from headsmith.targets.reading import check_sizes
+from headsmith.targets.reading import check_sizes, plain_name
 
 PAIRS = 2048  # samples on which the user's word is checked
 ALIKE = 2.0**-36  # sums in another order may differ so much, against the largest value
@@ -67,7 +67,7 @@ class EquivariantMap(Target):
             object.__setattr__(self, "f", name)
         if not isinstance(self.f, str):
             raise Refusal(f"an equivariant map is a function of one sequence (tokens, features), not {self.f!r}")
-        object.__setattr__(self, "f", self.f if self.f.isidentifier() else "f")  # a sentence could be hidden in it
+        object.__setattr__(self, "f", plain_name(self.f))
         L = self.lipschitz
         if isinstance(L, bool) or not isinstance(L, int | float) or not 0 < L < 1e60:
             raise Refusal(f"lipschitz must be a positive number L with |f(X) - f(Y)| <= L |X - Y|, not {L!r}")
@@ -139,12 +139,12 @@ class EquivariantMap(Target):
                 f"{self.f} is the name of a function: give the function itself, which takes a tensor (tokens, features)"
             )
         self._checked(request.domain)
-        count, most = self._cells(request), self._most()
+        count, most = self._cells(request), min(self._most(), finest(request))
         while count <= most:
             yield GridMemory.of(self, request, count)
             count = math.ceil(GROWTH * count)
-        said = f"more than {most} cells an axis have too many contexts of {many(self.tokens, 'token')}"
-        raise Short(said, self._reached(request, most))
+        why = f"have too many contexts of {many(self.tokens, 'token')}" if most == self._most() else "are too narrow"
+        raise Short(f"more than {most} cells an axis {why}", self._reached(request, most) if most else math.inf)
 
     def _reached(self, request: Request, cells: int) -> float:
         """L (int |X - centre|^2)^(1/2) for so many cells an axis."""

@@ -16,6 +16,8 @@ from torch import Tensor
 
 from headsmith.refusal import Refusal
 
+MOST = 2**53  # of whole numbers
+
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
@@ -62,7 +64,7 @@ def read_ragged(given: Any, name: str, axes: int | None = None) -> Ragged:
     for i, part in enumerate(parts):
         if part.dim() != axes or part.shape[1:] != parts[0].shape[1:]:
             raise Refusal(f"{name}[{i}] has shape {tuple(part.shape)}, the first has {tuple(parts[0].shape)}")
-        if not len(part):
+        if not part.numel():
             raise Refusal(f"{name}[{i}] is empty: leave it out")
     return Ragged(torch.cat(parts), np.array([*map(len, parts)]), "tensor" if _is_array(given) else "list", lists)
 
@@ -113,7 +115,7 @@ def whole(flat: Any, name: str, least: float = -np.inf) -> np.ndarray:
     array = flat.cpu().numpy() if isinstance(flat, Tensor) else np.asarray(flat)
     if not (np.isfinite(array).all() and (array == np.floor(array)).all() and (array >= least).all()):
         raise Refusal(f"{name} must be whole numbers" + (f" from {least:g}" if np.isfinite(least) else ""))
-    if not np.abs(array.astype(np.float64)).max(initial=0.0) < 2.0**63:
-        raise Refusal(f"{name} must be below 2^63: that is what 64 bits hold")
+    if not ((array >= -MOST) & (array <= MOST)).all():  # int64 has no room for them, float64 none for those between
+        raise Refusal(f"{name} must be whole numbers up to {MOST:,}")
     found: np.ndarray = array.astype(np.int64)
     return found

@@ -17,6 +17,15 @@ def check_sizes(**sizes: int) -> None:
             raise Refusal(f"{name} must be a whole number of at least 1, not {value!r}")
 
 
+def plain_name(name: str) -> str:
+    """The name of a function, if it is an identifier in ASCII: a sentence could be hidden in any other.
+
+    >>> plain_name("erf"), plain_name("x, and proved")
+    ('erf', 'f')
+    """
+    return name if name.isascii() and name.isidentifier() else "f"
+
+
 def read_numbers(given: Any, name: str, axes: int) -> np.ndarray:
     """Finite float64 numbers with this many axes, copied and read-only."""
     try:

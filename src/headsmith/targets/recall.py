@@ -93,7 +93,7 @@ class Recall(Target):
         lengths = whole(self.lengths, "lengths", 1)
         tokens, labels = (np.asarray(x.cpu() if isinstance(x, Tensor) else x) for x in (self.sequences, self.labels))
         fits = lengths.ndim == 1 and len(lengths) and tokens.ndim in (1, 2) and labels.ndim in (1, 2)
-        if not fits or not len(tokens) == len(labels) == lengths.sum():
+        if not fits or not labels.size or not len(tokens) == len(labels) == lengths.sum():
             raise Refusal("lengths must add up to the number of tokens, and to that of labels")
         return tokens, labels, lengths
 

@@ -40,7 +40,7 @@ from headsmith.proof.rounding import ASSUMPTIONS
 from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
 from headsmith.search.tensor_grid import Search, TooRough
-from headsmith.targets.reading import check_sizes
+from headsmith.targets.reading import check_sizes, plain_name
 
 AIMS = (0.3, 0.15)
 """Sampled errors to look for where f is code, as shares of eps: the rest is for what happens between samples."""
@@ -75,7 +75,7 @@ class SequenceMap(Target):
         if callable(self.f):
             name = getattr(self.f, "__name__", type(self.f).__name__)
             object.__setattr__(self, "function", self.f)
-            object.__setattr__(self, "f", name if name.isidentifier() else "f")
+            object.__setattr__(self, "f", plain_name(name))
         if self.code and (self.function, self.lipschitz) != (None, None):  # a word alone is a formula out of its list
             L = self.lipschitz
             if isinstance(L, bool) or not isinstance(L, int | float) or not 0 < L < math.inf:
@@ -91,7 +91,7 @@ class SequenceMap(Target):
     @property
     def code(self) -> bool:
         """Whether f is a function, of which files hold the name alone."""
-        return isinstance(self.f, str) and self.f.isidentifier()
+        return isinstance(self.f, str) and self.f == plain_name(self.f)
 
     def _formulas(self) -> tuple[Any, ...]:
         """One expression for each output number, token by token."""

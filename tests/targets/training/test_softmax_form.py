@@ -201,3 +201,18 @@ def test_a_rate_that_is_no_share_of_attention_is_refused():
     net, prompt = case(steps=2)
     with pytest.raises(hs.Refusal, match=r"a rate is a share of attention.*compile for a rate that is nearer"):
         net(hs.prompt.training(prompt.X, prompt.Y, prompt.query, init=0, rates=[0.1, 2.0]))
+
+
+@pytest.mark.parametrize("activation", ["relu", "leaky"])
+def test_numbers_that_no_gate_shuts_out_are_refused(activation):
+    """The gate of a unit at z = 0 hands back what is beyond 2^40, where heads could multiply more."""
+    for far, words in ((2.0**39, ""), (2.0**44, "numbers beyond 1099511627776")):
+        target = hs.target.Training([1, 1, 1], activation=activation, samples=1, steps=1, rate=2.0**-40)
+        net = hs.compile(target, domain={"x": 1.0, "y": far, "w": 8.0}, eps=far, method="softmax")
+        one = torch.ones(1, 1, dtype=torch.float64)
+        prompt = hs.prompt.training(one, far * one, one[0], init=[0 * one, one])
+        if words:
+            with pytest.raises(hs.Refusal, match=words):
+                net(prompt)
+        else:
+            assert bool((net.certify(prompt) <= net(prompt).perturbations).all())

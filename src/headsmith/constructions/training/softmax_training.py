@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from headsmith.compiler.request import Request
 
 WIDER = 16  # times the largest number of the data is what a head multiplies
-ENDS = (2.0**-20, 2.0**60)  # ends of R: both formats hold its table, and its squares
+ENDS = (2.0**-20, LOCK)  # ends of R: both formats hold its table, and no gate shuts out numbers beyond LOCK
 
 
 @dataclass(frozen=True, eq=False)
