@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from typing import cast
 
 from headsmith.refusal import Refusal
 
@@ -21,9 +22,8 @@ def canonical(text: str) -> str:
     kept = "".join(map(str, digits)).strip("0")
     if not kept:
         return "0"
-    assert isinstance(power, int)
     whole = "".join(map(str, digits)).lstrip("0")
-    power += len(whole) - len(kept)
+    power = cast(int, power) + len(whole) - len(kept)
     size = len(kept) + power  # the value is 0.kept * 10^size
     if abs(size) > 300:
         raise Refusal(f"the number {text[:40]} is {OUT_OF_REACH}")
@@ -44,8 +44,7 @@ def rational(op: str, values: Sequence[Fraction | None]) -> Fraction | None:
     """The exact rational value of an operation on rationals, while it stays small."""
     if not values or None in values:
         return None
-    a, b = values[0], values[-1]
-    assert a is not None and b is not None
+    a, b = cast(Fraction, values[0]), cast(Fraction, values[-1])
     if op == "^":
         size = max(a.numerator.bit_length(), a.denominator.bit_length())
         if b.denominator > 1 or (a == 0 and b <= 0) or size * abs(b) > EXACT_BITS:

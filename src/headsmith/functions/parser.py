@@ -75,9 +75,9 @@ class _Reader:
                 shown = char if char.isprintable() and char.isascii() else f"{char!a}"[1:-1]
                 hint = f"write {HINTS[char]}" if char in HINTS else "formulas are numbers, letters and + - * / ^ ( ) ,"
                 self.refuse(f"the character {shown} has no meaning here ({hint})", place)
-            if found.lastgroup != "space":
-                assert found.lastgroup
-                yield Token(found.lastgroup, found[0].replace("**", "^"), place)
+            kind = found.lastgroup or ""
+            if kind != "space":
+                yield Token(kind, found[0].replace("**", "^"), place)
             place = found.end()
         yield Token("end", "", len(self.text))
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -283,9 +283,7 @@ class Dense(Map):
 
 
 def _parameter(value: Tensor | Sequence[Any]) -> nn.Parameter:
-    parameter = frozen(value)
-    assert parameter is not None
-    return parameter
+    return cast(nn.Parameter, frozen(value))
 
 
 def _index(index: Indices, features: int, least: int, dims: tuple[int, int]) -> Tensor:

@@ -9,6 +9,7 @@ and in the gradients.
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -47,8 +48,7 @@ def join(data: Tensor | None, memory: Tensor | None, shape: tuple[int, int]) -> 
         return None
     if 0 in shape:
         return data if shape[1] == 0 else memory
-    some = data if data is not None else memory
-    assert some is not None
+    some = cast(Tensor, data if data is not None else memory)
     parts = [some.new_ones(()).expand(*[1] * some.dim()) if part is None else part for part in (data, memory)]
     front = torch.broadcast_shapes(parts[0].shape[:-1], parts[1].shape[:-1])
     return torch.cat([part.expand(*front, keys) for part, keys in zip(parts, shape, strict=True)], -1)

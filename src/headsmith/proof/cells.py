@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from flint import arb, arb_poly, arb_series
@@ -165,13 +166,12 @@ def polynomial_bound(p: list[arb], floor: float = 0.0) -> tuple[float, float, fl
 
 def cell_bound(part: Part, c: float, h: float, floor: float = 0.0) -> CellBound:
     """The error of a part on [c-h, c+h]; infinite where the target cannot be enclosed (then bisect)."""
-    assert part.target is not None
     total, remainder = [arb(part.bias)] + [arb(0)] * ORDER, arb(0)
     for head in part.heads:
         series, rest = head_series(head, c, h)
         total = [x + y for x, y in zip(total, series, strict=True)]
         remainder += rest
-    branches = _branches(part.target, c, h)
+    branches = _branches(cast(Expression, part.target), c, h)
     if branches is None or not remainder.is_finite():
         return CellBound(math.inf, 0.0, c, math.inf, (-math.inf, math.inf))
     upper, lower, place, worst, reach = 0.0, 0.0, c, 0.0, (math.inf, -math.inf)

@@ -9,6 +9,7 @@ answer on every machine, however busy.
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, product
+from typing import cast
 
 import numpy as np
 
@@ -129,16 +130,16 @@ class _Search:
         """Leap to two thirds of the keys while that works, then merge or start afresh with one key fewer."""
         leaping = True
         while True:
-            assert success.fit is not None and success.accepted is not None
-            number = success.fit.keys.number
+            fit, accepted = cast(Descended, success.fit), cast(KeyTable, success.accepted)
+            number = fit.keys.number
             if number <= self.least or self.work.left < 0:
-                return success.accepted
+                return accepted
             leaping = leaping and number > 8 and not self.segments.gates
             fewer = max(2 * number // 3, self.least) if leaping else number - 1
-            beginnings = self._afresh(fewer) if leaping else self._fewer(success.fit)
+            beginnings = self._afresh(fewer) if leaping else self._fewer(fit)
             outcome = self._try(beginnings, _iterations(fewer) if leaping else ITERATIONS)
             if outcome.accepted is None and not leaping:
-                return success.accepted
+                return accepted
             leaping = outcome.accepted is not None and leaping
             success = success if outcome.accepted is None else outcome
 

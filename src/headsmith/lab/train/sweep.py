@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import IO, Any, cast
 
 from headsmith.lab.train.runs import Run, seed_list, train
 from headsmith.lab.train.tasks import Sampled, Task
@@ -108,11 +108,11 @@ def spread(jobs: list[dict[str, Any]], workers: int, module: str) -> Iterator[No
         command = [sys.executable, "-c", WORKER.format(module=module)]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=environment) as worker:
-            assert worker.stdin is not None and worker.stdout is not None
+            to, back = cast(IO[str], worker.stdin), cast(IO[str], worker.stdout)
             while not queue.empty():
-                print(json.dumps(queue.get()), file=worker.stdin, flush=True)
-                done.put(worker.stdout.readline().strip() or "a worker process died")
-            worker.stdin.close()
+                print(json.dumps(queue.get()), file=to, flush=True)
+                done.put(back.readline().strip() or "a worker process died")
+            to.close()
 
     with ThreadPoolExecutor(workers) as pool:
         servers = [pool.submit(employ) for _ in range(workers)]

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -165,9 +165,8 @@ class Sampled(Task):
 
     def draw(self, *shape, length=None, generator=None, dtype=torch.float32, device="cpu"):  # type: ignore[override]
         """Prompts of the shape asked for, drawn afresh."""
-        assert self.sampler is not None
-        count = math.prod(shape)
-        X, y, x, target = self.sampler(count, length or self.length, generator)
+        count, sampler = math.prod(shape), cast(Callable[..., Any], self.sampler)
+        X, y, x, target = sampler(count, length or self.length, generator)
         tokens = torch.cat([X, y.unsqueeze(-1)], -1).transpose(-1, -2)
         if tokens.shape != (count, self.width, length or self.length):
             raise Refusal(
