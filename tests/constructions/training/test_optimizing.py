@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import headsmith as hs
+from headsmith.constructions.design import Short
 from headsmith.constructions.training.compact import CompactTraining, tape_of
 from headsmith.constructions.training.optimizing import prove_root, reciprocal
 
@@ -110,3 +111,12 @@ def test_a_plan_counts_what_an_optimizer_needs():
     design = net.plan.design
     assert len(attending) + 2 == design.layers and sum(layer.heads for layer in attending) == design.heads
     assert design.keys == 4 + design.root.keys and f"a table of {design.root.keys} keys" in net.plan.method
+
+
+def test_a_root_that_no_prompt_could_keep_is_not_proved():
+    """Such a network would refuse every prompt worth the name: true, and empty."""
+    net = hs.compile(hs.target.Training([1, 2, 1], samples=3, optimizer="adam", root=0.25), eps=1e-3)
+    design, target, request = net.plan.design, net.target, net.plan.request
+    flat = replace(design.root, values=0 * design.root.values)
+    with pytest.raises(Short, match="its table of 1/sqrt"):
+        replace(design, root=flat).prove(target, request)

@@ -24,6 +24,7 @@ Adam's reciprocal root is a table: its error times |m^| is the approximation par
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,6 +47,7 @@ from headsmith.network.hidden import Hidden, Terms, heads, mlp, scaled
 from headsmith.proof.moments import RootTable
 from headsmith.proof.perturbation import LOCK, Law, Pass
 from headsmith.proof.statement import Head
+from headsmith.records.shown import upper
 
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
@@ -93,6 +95,16 @@ class CompactTraining(Form):
 
     def network(self, target: Any, dtype: str) -> Network:
         return block(target, dtype, self.root, self.tables)
+
+    def least(self, target: Any, request: Request) -> tuple[float, str]:
+        """A weight is rounded; and a table of Adam's root is off by so much of |m^|_2, of which half of eps is kept."""
+        found, reason = super().least(target, request)
+        if self.root is None:
+            return found, reason
+        size = request.domain["v"][1]
+        table = prove_root(self.root, target.optimized, size, request.dtype).approximation
+        off = 2 * table * math.sqrt(target.matrices.parameters * size)
+        return (off, f"its table of 1/sqrt(v + root) is off by {upper(table)}") if off > found else (found, reason)
 
     def law(self, target: Any, request: Request) -> Law:
         """What the error bound of a step has to know, the tables proved."""
