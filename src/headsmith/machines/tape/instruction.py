@@ -57,6 +57,16 @@ class Instruction:
     view: str = "self"
     put: Mapping[int, str] = field(default_factory=dict)
 
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The slots that its rows look at."""
+        return tuple(sorted({slot for rows in self.rows for slot in rows.weights}))
+
+    @property
+    def numbers(self) -> int:
+        """Numbers that its rows name: weights and biases."""
+        return sum(len(rows.bias) + sum(w.numel() for w in rows.weights.values()) for rows in self.rows)
+
     def named(self, part: str, state: Tensor, sizes: Sizes) -> Tensor:
         """z of the rows of a part, (..., tokens, D), or (..., tokens, 1) of g and flags, in the dtype of the state."""
         width = sizes.slot if part in ("K", "Q", "V") else 1
