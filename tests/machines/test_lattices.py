@@ -5,7 +5,7 @@ import pytest
 
 from headsmith.machines.lattices import (
     LONGEST,
-    Sizes,
+    HeadSizes,
     numbers_of,
     printed_entry,
     printed_table,
@@ -103,6 +103,6 @@ def test_entries_of_the_printed_proof():
 
 
 def test_sizes_show_what_was_asked_and_the_papers_own():
-    text = str(Sizes(2, 3, 4, 0.1, 1e-3, "float32", 5, 1e-6, 6, 70, 80))
+    text = str(HeadSizes(2, 3, 4, 0.1, 1e-3, "float32", 5, 1e-6, 6, 70, 80))
     assert "3 x 2 heads on up to 4 tokens" in text and "up to 0.1, float32" in text
     assert "6 heads of 5 keys" in text and "70 heads (Thm 4.1), 80 keys" in text

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headsmith.machines.layouts import FAULTS, EveryToken, Rows
+from headsmith.machines.layouts import FAULTS, EveryToken, FeatureRows
 from headsmith.machines.prompts.heads import head
 
 from .data import filled
@@ -33,7 +33,7 @@ def test_theorem_d1_returns_zero_beyond_its_last_grid_point():
 
 def test_theorem_42_with_weights_as_rows():
     program, x = filled(4, domain=2.0, tokens=6, features=3, rows=6)
-    good = Rows(3, 6, reach=8.0, steps=16, beta=0.55)
+    good = FeatureRows(3, 6, reach=8.0, steps=16, beta=0.55)
     assert float((good(program, x) - program.reference(x)).abs().max()) < 1e-3
     small, _ = filled(4, features=3, rows=2)
     assert good(small, x * 0.1).shape == (6, 2)

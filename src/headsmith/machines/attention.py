@@ -25,7 +25,7 @@ from torch import Tensor
 from headsmith.compiler.request import read_dtype, read_eps, read_method
 from headsmith.machines.bending import ACTIVATIONS, SHARP, Bending, activation_error, activation_head
 from headsmith.machines.bounds import a_posteriori, a_priori
-from headsmith.machines.lattices import Lattice, Sizes, printed_entry, printed_table, proved, shortest
+from headsmith.machines.lattices import HeadSizes, Lattice, printed_entry, printed_table, proved, shortest
 from headsmith.machines.layouts import printed_heads
 from headsmith.machines.machine import Machine, positive, whole
 from headsmith.machines.prompts.heads import ChainProgram, HeadProgram, LinearProgram, Program, SampleProgram
@@ -154,11 +154,11 @@ class Attention(Machine):
         return self.tables["read"]
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> HeadSizes:
         """Keys and heads, and what the printed theorems need for the same promise."""
         eps = self.eps
         entry = printed_entry(eps, self.domain, self.head_dim, self.tokens)
-        return Sizes(
+        return HeadSizes(
             self.features, self.head_dim, self.tokens, self.domain, eps, self.dtype_name,
             keys=self.table.keys,
             entry=self._entry.approximation,

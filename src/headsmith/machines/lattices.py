@@ -189,7 +189,7 @@ def printed_entry(eps: float, domain: float, head_dim: int, tokens: int) -> floa
 
 
 @dataclass(frozen=True, repr=False)
-class Sizes(Shown):
+class HeadSizes(Shown):
     """What the machine is made of, beside what the printed theorems need for the same promise."""
 
     features: int

@@ -147,7 +147,7 @@ class EveryToken:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FeatureRows:
     """Thm 4.2: token j carries (x_j; k_j; q_j; v_j); the grid has P = steps and half-width `reach`, sharpness `beta`.
 
     `scale` is the sharpness of the program's own softmax; the print uses one beta for both.

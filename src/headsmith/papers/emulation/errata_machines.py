@@ -10,7 +10,7 @@ from headsmith.machines.attention import Attention
 from headsmith.machines.bounds import a_priori
 from headsmith.machines.hopfield import Gradients
 from headsmith.machines.lattices import best_lattice, printed
-from headsmith.machines.layouts import EveryToken, Rows
+from headsmith.machines.layouts import EveryToken, FeatureRows
 from headsmith.machines.prompts.heads import HeadProgram, head
 from headsmith.papers.emulation.table_4 import HALF, squared_error
 from headsmith.papers.errata import Evidence, erratum
@@ -85,9 +85,9 @@ def one_beta() -> Evidence:
     program, x = _example(6, 3, 6, 2.0)
     exact = program.reference(x)
     steps, _ = printed(2.0, 0.1)
-    one = float((Rows(3, 6, 2.0, steps, beta=1.0, scale=1.0)(program, x) - exact).abs().max())
+    one = float((FeatureRows(3, 6, 2.0, steps, beta=1.0, scale=1.0)(program, x) - exact).abs().max())
     _, h, kappa = best_lattice(2.0, 12)
-    own = float((Rows(3, 6, 6 * h, 12, kappa / (h * h))(program, x) - exact).abs().max())
+    own = float((FeatureRows(3, 6, 6 * h, 12, kappa / (h * h))(program, x) - exact).abs().max())
     return one, own, one > 0.1, own < 1e-4
 
 

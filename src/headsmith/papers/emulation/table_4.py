@@ -22,7 +22,7 @@ import torch
 
 from headsmith.constructions.identity import alias
 from headsmith.machines.lattices import best_lattice
-from headsmith.machines.layouts import Rows
+from headsmith.machines.layouts import FeatureRows
 from headsmith.machines.prompts.heads import HeadProgram, head
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
 from headsmith.records import Record
@@ -40,11 +40,11 @@ def _draw(seed: int) -> tuple[HeadProgram, torch.Tensor]:
     return head(k, q, v), x
 
 
-def _squared(layout: Rows, program: HeadProgram, x: torch.Tensor) -> float:
+def _squared(layout: FeatureRows, program: HeadProgram, x: torch.Tensor) -> float:
     return float((layout(program, x).double() - program.reference(x)).square().mean())
 
 
-def _entries(layout: Rows, program: HeadProgram, x: torch.Tensor) -> float:
+def _entries(layout: FeatureRows, program: HeadProgram, x: torch.Tensor) -> float:
     """Root mean square error of K, Q and V."""
     network = layout.network
     read = network.layers["read"](network.layers["unstack"](layout.encode(program, x)))
@@ -59,10 +59,10 @@ def _proof_interval(program: HeadProgram, x: torch.Tensor) -> float:
 
 
 @cache
-def _ours(steps: int) -> Rows:
+def _ours(steps: int) -> FeatureRows:
     """Our lattice with as many steps, on the same range."""
     _, h, kappa = best_lattice(HALF, steps)
-    return Rows(D, N, h * steps / 2, steps, kappa / (h * h))
+    return FeatureRows(D, N, h * steps / 2, steps, kappa / (h * h))
 
 
 def squared_error(half: float | None, steps: int, dtype: torch.dtype, samples: int) -> float:
@@ -71,7 +71,7 @@ def squared_error(half: float | None, steps: int, dtype: torch.dtype, samples: i
     for seed in range(samples):
         program, x = _draw(seed)
         reach = _proof_interval(program, x) if half is None else half
-        total += _squared(Rows(D, N, reach, steps, BETA, dtype=dtype), program, x)
+        total += _squared(FeatureRows(D, N, reach, steps, BETA, dtype=dtype), program, x)
     return total / samples
 
 
@@ -83,7 +83,7 @@ def measure(samples: int) -> dict[str, Any]:
         found[name] = [squared_error(HALF, p, dtype, samples) for p in PRINTED]
     found["proof interval"] = [squared_error(None, p, torch.float64, samples) for p in PRINTED]
     found["entries"] = [
-        math.fsum(_entries(Rows(D, N, HALF, p, BETA), *draw) for draw in draws) / samples for p in PRINTED
+        math.fsum(_entries(FeatureRows(D, N, HALF, p, BETA), *draw) for draw in draws) / samples for p in PRINTED
     ]
     steps = [2 * HALF / p for p in PRINTED]
     found["alias"] = [h * alias(BETA * h * h) / math.sqrt(2) for h in steps]
@@ -120,7 +120,7 @@ CLAIMS = (
 
 
 def self_check() -> bool:
-    layout, draw = Rows(D, N, HALF, 40, BETA), _draw(0)
+    layout, draw = FeatureRows(D, N, HALF, 40, BETA), _draw(0)
     h = 2 * HALF / 40
     return (
         0.5 < _entries(layout, *draw) / (h * alias(BETA * h * h) / math.sqrt(2)) < 2 and _squared(layout, *draw) < 1e-2
