@@ -15,10 +15,10 @@ from headsmith.machines.prompts.heads import (
     kernel_regression,
     linear,
     mean,
-    mlp,
     nearest_neighbour,
     samples,
 )  # fmt: skip
+from headsmith.machines.prompts.layers import chain, mlp, norm, pool, residual
 
 from .data import filled, random
 
@@ -271,3 +271,26 @@ def test_float32_entries_cannot_be_carried_over_the_end():
     with pytest.raises(Refusal, match="beyond the machine's domain"):
         vm(linear([[8192.0, -8191.0009765625]]), torch.ones(1, 2))
     assert vm(linear([[0.5, 0.4999]]), torch.ones(1, 2)).certificate.bound <= 1e-4
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (norm([1.0] * 4), "not norm: hs.machine.Tape runs"),
+        (pool(), "not pool"),
+        (residual(linear(random(4, 4, seed=1))), "not residual"),
+        (chain(linear(random(4, 4, seed=1)), norm([1.0] * 4)), "a chain with a norm runs on hs.machine.Tape"),
+        (head(*(random(4, 4, seed=i) for i in range(3)), causal=True), "a causal head runs on hs.machine.Tape"),
+    ],
+)
+def test_what_only_the_tape_runs_is_refused(vm, program, words):
+    with pytest.raises(Refusal, match=words):
+        vm(program, random(3, 4, seed=2))
+
+
+def test_a_chain_of_linear_programs_is_an_mlp(vm):
+    stages = [linear(0.3 * random(4, 4, seed=i), None, "tanh") for i in (1, 2)]
+    assert (
+        float((vm(chain(*stages), x := random(3, 4, seed=3) / 2).value - chain(*stages).reference(x)).abs().max())
+        < 1e-3
+    )

@@ -28,7 +28,8 @@ from headsmith.machines.bounds import a_posteriori, a_priori
 from headsmith.machines.lattices import HeadSizes, Lattice, printed_entry, printed_table, proved, shortest
 from headsmith.machines.layouts import printed_heads
 from headsmith.machines.machine import Machine, positive, whole
-from headsmith.machines.prompts.heads import ChainProgram, HeadProgram, LinearProgram, Program, SampleProgram
+from headsmith.machines.prompts.heads import HeadProgram, LinearProgram, SampleProgram
+from headsmith.machines.prompts.layers import ChainProgram, Program
 from headsmith.machines.reading import Reading
 from headsmith.machines.result import Result
 from headsmith.machines.seen import HeadSeen, see
@@ -237,10 +238,11 @@ class Attention(Machine):
         if isinstance(program, LinearProgram):
             return self._chain((program,), X)
         if isinstance(program, ChainProgram):
-            return self._chain(program.stages, X)
+            return self._chain(self._linear_stages(program), X)
         if not isinstance(program, HeadProgram | SampleProgram):
             raise Refusal(
-                f"a program comes from hs.prompt (head, linear, mlp, mean, ...), not {type(program).__name__}"
+                "an attention machine runs head, linear, mlp, mean and the other smoothers of hs.prompt, not "
+                f"{getattr(program, 'name', type(program).__name__)}: hs.machine.Tape runs chains, norms and sums as well"
             )
         x = self.accept(X)
         return self._head(program.on(x, self.head_dim), x)
@@ -255,13 +257,15 @@ class Attention(Machine):
     def explain(self, program: Program, X: Any, query: int = 0) -> HeadSeen:
         """Which key each entry of K, Q and V read for one token, how firmly, and how far from the end of the range."""
         self.proved_hash()
-        if isinstance(program, LinearProgram | ChainProgram):
+        if not isinstance(program, HeadProgram | SampleProgram):
             raise Refusal("explain shows a head; give the program of one head")
         x = self.accept(X)
         return see(self, program.on(x, self.head_dim), x, query)
 
     def check(self, program: HeadProgram, x: Tensor) -> list[float]:
         """The largest sum of |theta_k x_k| + |bias| in K, Q and V; refuses an entry that leaves the domain, by name."""
+        if program.causal:
+            raise Refusal("an attention machine lets every token see all tokens: a causal head runs on hs.machine.Tape")
         if program.features != x.shape[-1] or program.head_dim > self.head_dim:
             raise Refusal(
                 f"a program of shape ({program.head_dim}, {program.features}) does not fit {x.shape[-1]} features "
@@ -327,6 +331,16 @@ class Attention(Machine):
         )
 
     # linear layers and chains of them
+
+    @staticmethod
+    def _linear_stages(program: ChainProgram) -> tuple[LinearProgram, ...]:
+        for stage in program.stages:
+            if not isinstance(stage, LinearProgram):
+                raise Refusal(
+                    f"an attention machine runs one head, or a chain of linear programs; a chain with a {stage.name} "
+                    "runs on hs.machine.Tape"
+                )
+        return program.stages
 
     def _chain(self, stages: tuple[LinearProgram, ...], X: Any) -> Result:
         """Linear programs one after another, token by token."""

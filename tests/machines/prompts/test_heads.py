@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 import headsmith as hs
-from headsmith.machines.prompts.heads import head, kernel_regression, linear, mean, mlp, nearest_neighbour, samples
+from headsmith.machines.prompts.heads import head, kernel_regression, linear, mean, nearest_neighbour, samples
+from headsmith.machines.prompts.layers import mlp
 from headsmith.refusal import Refusal
 
 EYE = torch.eye(2)

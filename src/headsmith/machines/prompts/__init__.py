@@ -5,14 +5,15 @@ from headsmith.machines.prompts.heads import (
     kernel_regression,
     linear,
     mean,
-    mlp,
     nearest_neighbour,
     samples,
 )
+from headsmith.machines.prompts.layers import chain, mlp, norm, pool, residual
 from headsmith.machines.prompts.regression import elastic_net, huber, lasso, logistic, ols, ridge
 from headsmith.machines.prompts.training import training
 
 __all__ = [
+    "chain",
     "elastic_net",
     "head",
     "huber",
@@ -23,7 +24,10 @@ __all__ = [
     "mean",
     "mlp",
     "nearest_neighbour",
+    "norm",
     "ols",
+    "pool",
+    "residual",
     "ridge",
     "samples",
     "training",

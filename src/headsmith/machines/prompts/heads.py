@@ -2,7 +2,6 @@
 
     head(W_K, W_Q, W_V)      any attention head          V softmax(scale K^T Q), K = W_K X + b_K, ...
     linear(Theta)            any linear layer            f(Theta x + b), f an activation that the machine holds
-    mlp(torch_mlp)           a chain of those
     mean(), kernel_regression(tau), nearest_neighbour()   textbook estimators that are attention heads
 
 The last three run on tokens made by `samples(x, y, query)`: (x, |x|^2, y, is_data, is_query). A query token q
@@ -14,14 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from headsmith.functions.activations import spelled
-from headsmith.functions.modules import steps
 from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
 
@@ -30,12 +27,16 @@ Biases = tuple[Any, Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class HeadProgram:
-    """An attention head, its scale folded into the queries: three matrices (head_dim, features), three biases."""
+    """An attention head, its scale folded into the queries: three matrices (head_dim, features), three biases.
+
+    The activation bends V; in a causal head a token sees itself and what stands before it.
+    """
 
     name: str
     weights: tuple[Tensor, Tensor, Tensor]
     biases: tuple[Tensor, Tensor, Tensor]
     activation: str = "identity"
+    causal: bool = False
 
     @property
     def features(self) -> int:
@@ -55,7 +56,11 @@ class HeadProgram:
         """What the head computes, by plain attention in the dtype of its weights: (..., tokens, head_dim)."""
         x = x.to(self.weights[0].dtype)
         k, q, v = (x @ w.mT + b.unsqueeze(-2) for w, b in zip(self.weights, self.biases, strict=True))
-        return torch.softmax(q @ k.mT, -1) @ v
+        scores = q @ k.mT
+        if self.causal:
+            later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
+            scores = scores.masked_fill(later, -torch.inf)
+        return torch.softmax(scores, -1) @ FUNCTIONS[self.activation](v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,26 +93,11 @@ class LinearProgram:
     activation: str = "identity"
 
     def reference(self, x: Tensor) -> Tensor:
-        z = x.to(self.weight.dtype) @ self.weight.mT + self.bias
-        return {"identity": lambda t: t, **FUNCTIONS}[self.activation](z)
+        return FUNCTIONS[self.activation](x.to(self.weight.dtype) @ self.weight.mT + self.bias)
 
-
-@dataclass(frozen=True, eq=False)
-class ChainProgram:
-    """Linear programs one after another: an MLP."""
-
-    name: str
-    stages: tuple[LinearProgram, ...]
-
-    def reference(self, x: Tensor) -> Tensor:
-        for stage in self.stages:
-            x = stage.reference(x)
-        return x
-
-
-Program = HeadProgram | SampleProgram | LinearProgram | ChainProgram
 
 FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "identity": lambda z: z,
     "tanh": torch.tanh,
     "silu": nn.functional.silu,
     "relu": torch.relu,
@@ -115,13 +105,24 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def head(W_K: Any, W_Q: Any, W_V: Any, scale: float = 1.0, biases: Biases | None = None) -> HeadProgram:
+def head(
+    W_K: Any,
+    W_Q: Any,
+    W_V: Any,
+    scale: float = 1.0,
+    biases: Biases | None = None,
+    *,
+    activation: str = "identity",
+    causal: bool = False,
+) -> HeadProgram:
     """V softmax(scale K^T Q): W_* are (head_dim, features), biases = (b_K, b_Q, b_V); leading axes batch heads.
+
+    activation bends V. In a chain the outputs of several heads stand side by side.
 
     >>> head([[1.0]], [[2.0]], [[3.0]]).reference(torch.tensor([[1.0]]))
     tensor([[3.]], dtype=torch.float64)
     """
-    k, q, v = (_matrix(w, name) for w, name in ((W_K, "W_K"), (W_Q, "W_Q"), (W_V, "W_V")))
+    k, q, v = (matrix(w, name) for w, name in ((W_K, "W_K"), (W_Q, "W_Q"), (W_V, "W_V")))
     if not k.shape == q.shape == v.shape:
         shapes = ", ".join(str(tuple(w.shape)) for w in (k, q, v))
         raise Refusal(
@@ -132,8 +133,8 @@ def head(W_K: Any, W_Q: Any, W_V: Any, scale: float = 1.0, biases: Biases | None
     given = (None, None, None) if biases is None else biases
     if not (isinstance(given, tuple | list) and len(given) == 3):
         raise Refusal("the biases of a head are three, (b_K, b_Q, b_V); None stands for zeros")
-    b_k, b_q, b_v = (_bias(b, w, f"b_{n}") for b, w, n in zip(given, (k, q, v), "KQV", strict=True))
-    return HeadProgram("head", (k, q * scale, v), (b_k, b_q * scale, b_v))
+    b_k, b_q, b_v = (bias_of(b, w, f"b_{n}") for b, w, n in zip(given, (k, q, v), "KQV", strict=True))
+    return HeadProgram("head", (k, q * scale, v), (b_k, b_q * scale, b_v), _held(activation), bool(causal))
 
 
 def linear(Theta: Any, bias: Any = None, activation: str = "identity") -> LinearProgram:
@@ -142,36 +143,15 @@ def linear(Theta: Any, bias: Any = None, activation: str = "identity") -> Linear
     >>> linear([[1.0, 2.0]]).reference(torch.tensor([[1.0, 1.0]]))
     tensor([[3.]], dtype=torch.float64)
     """
-    if activation not in {"identity", *FUNCTIONS}:
-        raise Refusal(f"the machine holds no {activation!r}; it holds identity, {', '.join(FUNCTIONS)}")
-    weight = _matrix(Theta, "Theta")
+    weight = matrix(Theta, "Theta")
     if weight.dim() != 2:
         raise Refusal(f"Theta must have shape (rows, features), not {tuple(weight.shape)}")
-    return LinearProgram("linear", weight, _bias(bias, weight, "the bias"), activation)
-
-
-def mlp(module: nn.Module) -> ChainProgram:
-    """A torch MLP, nn.Sequential of Linear and Tanh, SiLU, ReLU or GELU, as a chain of prompts; read by exact types."""
-    stages: list[LinearProgram] = []
-    for step in steps(module):
-        if isinstance(step, tuple):
-            stages.append(linear(*step))
-            continue
-        activation = spelled(step).lower()
-        if activation not in FUNCTIONS or not stages or stages[-1].activation != "identity":
-            raise Refusal(
-                "an MLP in the prompt is made of Linear, each followed by Tanh, SiLU, ReLU, GELU in its exact form or "
-                f"nothing; {step} does not belong there"
-            )
-        stages[-1] = replace(stages[-1], activation=activation)
-    if not stages:
-        raise Refusal("an MLP in the prompt needs at least one Linear")
-    return ChainProgram("mlp", tuple(stages))
+    return LinearProgram("linear", weight, bias_of(bias, weight, "the bias"), _held(activation))
 
 
 def samples(x: Any, y: Any, query: Any) -> Tensor:
     """Tokens (x, |x|^2, y, is_data, is_query): the data, x (n, inputs), then where to predict, query (m, inputs)."""
-    x, y, query = (_numbers(v, name) for v, name in ((x, "x"), (y, "y"), (query, "query")))
+    x, y, query = (numbers(v, name) for v, name in ((x, "x"), (y, "y"), (query, "query")))
     if x.dim() != 2 or query.dim() != 2 or y.shape != x.shape[:1] or query.shape[1] != x.shape[1]:
         raise Refusal("samples needs x (n, inputs), y (n,) and query (m, inputs)")
     data = torch.cat(
@@ -225,14 +205,22 @@ def _gap(tokens: Tensor, inputs: int) -> float:
     return float(far[asked & far.isfinite()].amax()) if bool((asked & far.isfinite()).any()) else 0.0
 
 
-def _matrix(value: Any, name: str) -> Tensor:
-    matrix = _numbers(value, name)
-    if matrix.dim() < 2 or not bool(torch.isfinite(matrix).all()):
+def _held(activation: Any) -> str:
+    if activation not in FUNCTIONS:
+        raise Refusal(f"the machine holds no {activation!r}; it holds {', '.join(FUNCTIONS)}")
+    return activation
+
+
+def matrix(value: Any, name: str) -> Tensor:
+    """A matrix of finite numbers in float64, or a refusal that names it; leading axes are a batch."""
+    found = numbers(value, name)
+    if found.dim() < 2 or not bool(torch.isfinite(found).all()):
         raise Refusal(f"{name} must be a matrix of finite numbers (head_dim, features)")
-    return matrix
+    return found
 
 
-def _numbers(value: Any, name: str) -> Tensor:
+def numbers(value: Any, name: str) -> Tensor:
+    """Real numbers in float64, never rounded to float32 on the way."""
     try:
         given = torch.as_tensor(
             value, dtype=None if hasattr(value, "dtype") else torch.float64
@@ -244,9 +232,10 @@ def _numbers(value: Any, name: str) -> Tensor:
         raise Refusal(f"{name} must hold numbers only") from None
 
 
-def _bias(value: Any, matrix: Tensor, name: str) -> Tensor:
-    rows = matrix.shape[:-1]
-    bias = torch.zeros(rows, dtype=torch.float64) if value is None else _numbers(value, name)
+def bias_of(value: Any, weight: Tensor, name: str) -> Tensor:
+    """One finite number a row of the weight; None stands for zeros."""
+    rows = weight.shape[:-1]
+    bias = torch.zeros(rows, dtype=torch.float64) if value is None else numbers(value, name)
     if bias.shape != rows or not bool(torch.isfinite(bias).all()):
         raise Refusal(f"{name} must be {tuple(rows)} finite numbers, one a row")
     return bias

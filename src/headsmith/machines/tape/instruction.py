@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from headsmith.machines.prompts.heads import FUNCTIONS
+
 VIEWS = ("self", "heads", "causal", "whole")
 """Z = V itself; H heads of D/H; the same, causal; one head of D."""
 
@@ -84,7 +86,7 @@ class Instruction:
 
     def reference(self, state: Tensor, sizes: Sizes) -> Tensor:
         """The state behind the pass, by plain formulas in the dtype of the state: (..., tokens, S D + 1)."""
-        v = _FUNCTIONS[self.activation](self.named("V", state, sizes))
+        v = FUNCTIONS[self.activation](self.named("V", state, sizes))
         if self.unit:
             v = v / (v.square().sum(-1, keepdim=True) + self.named("g", state, sizes)).sqrt()
         out = state.clone()
@@ -105,12 +107,3 @@ class Instruction:
             later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=v.device).triu(1)
             scores = scores.masked_fill(later, -torch.inf)
         return (torch.softmax(scores, -1) @ v).movedim(-3, -2).flatten(-2)
-
-
-_FUNCTIONS = {
-    "identity": lambda z: z,
-    "tanh": torch.tanh,
-    "silu": torch.nn.functional.silu,
-    "relu": torch.relu,
-    "gelu": torch.nn.functional.gelu,
-}

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from headsmith.machines.attention import Attention
-from headsmith.machines.prompts.heads import Program, head, kernel_regression, linear, mean, mlp, samples
+from headsmith.machines.prompts.heads import head, kernel_regression, linear, mean, samples
+from headsmith.machines.prompts.layers import Program, mlp
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
 from headsmith.records import Record
 from headsmith.records.shown import number, upper
