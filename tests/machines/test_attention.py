@@ -276,9 +276,9 @@ def test_float32_entries_cannot_be_carried_over_the_end():
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        (norm([1.0] * 4), "not norm: hs.machine.Tape runs"),
-        (pool(), "not pool"),
-        (residual(linear(random(4, 4, seed=1))), "not residual"),
+        (norm([1.0] * 4), "a norm needs hs.machine.Tape"),
+        (pool(), "a pool needs"),
+        (residual(linear(random(4, 4, seed=1))), "a residual needs"),
         (chain(linear(random(4, 4, seed=1)), norm([1.0] * 4)), "a chain with a norm runs on hs.machine.Tape"),
         (head(*(random(4, 4, seed=i) for i in range(3)), causal=True), "a causal head runs on hs.machine.Tape"),
     ],

@@ -29,7 +29,7 @@ from headsmith.machines.lattices import HeadSizes, Lattice, printed_entry, print
 from headsmith.machines.layouts import printed_heads
 from headsmith.machines.machine import Machine, positive, whole
 from headsmith.machines.prompts.heads import HeadProgram, LinearProgram, SampleProgram
-from headsmith.machines.prompts.layers import ChainProgram, Program
+from headsmith.machines.prompts.layers import ChainProgram, Program, Stage
 from headsmith.machines.reading import Reading
 from headsmith.machines.result import Result
 from headsmith.machines.seen import HeadSeen, see
@@ -240,9 +240,12 @@ class Attention(Machine):
         if isinstance(program, ChainProgram):
             return self._chain(self._linear_stages(program), X)
         if not isinstance(program, HeadProgram | SampleProgram):
+            if isinstance(program, Stage):
+                raise Refusal(
+                    f"an attention machine runs heads and linear layers; a {program.name} needs hs.machine.Tape"
+                )
             raise Refusal(
-                "an attention machine runs head, linear, mlp, mean and the other smoothers of hs.prompt, not "
-                f"{getattr(program, 'name', type(program).__name__)}: hs.machine.Tape runs chains, norms and sums as well"
+                f"a program comes from hs.prompt (head, linear, mlp, mean, ...), not {type(program).__name__}"
             )
         x = self.accept(X)
         return self._head(program.on(x, self.head_dim), x)
