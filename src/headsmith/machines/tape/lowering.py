@@ -49,21 +49,36 @@ def lower(program: Any, sizes: Sizes, *, sample: Any = None, norm: tuple[float, 
          instruction  reads  writes  activation  view  numbers
       1  linear       0      0       tanh                    3
     """
+    source = as_chain(program)
+    work = _Lowering(sizes, norm)
+    tape = work.tape(source, samples_of(source, sample))
+    D, S, H = sizes.slot, sizes.slots, sizes.heads
+    if work.slots > S:
+        raise Refusal(
+            f"this program takes {work.slots} slots of {D} numbers, the block has {S}: "
+            f"hs.machine.Tape(slot={D}, slots={work.slots}, heads={H}) holds it"
+        )
+    return tape
+
+
+def slots_of(program: Any, slot: int, heads: int, *, sample: Any = None, norm: tuple[float, float] = NORM) -> int:
+    """How many slots of that many numbers the program takes."""
+    source = as_chain(program)
+    work = _Lowering(Sizes(slot, 0, heads), norm)
+    work.tape(source, samples_of(source, sample))
+    return work.slots
+
+
+def as_chain(program: Any) -> ChainProgram:
+    """The program as a chain; what a tape does not run is refused."""
     if isinstance(program, SampleProgram):
         raise Refusal(f"{program.name} becomes a head when it sees its tokens X: give program.on(X) to the tape")
     if not isinstance(program, Stage):
         raise Refusal(f"a tape runs the programs of hs.prompt, not {type(program).__name__}")
-    source = program if isinstance(program, ChainProgram) else ChainProgram("chain", (program,))
-    x = _samples(source, sample)
-    work = _Lowering(sizes, norm)
-    held, inputs = work.enter(x, any(isinstance(stage, NormProgram) for stage in _every(source)))
-    held = work.written(work.run((source,), held))
-    work.check()
-    instructions = tuple(work.instructions)
-    return TapeProgram(sizes, source, instructions, inputs, held.stretches, pooled=source.pooled)
+    return program if isinstance(program, ChainProgram) else ChainProgram("chain", (program,))
 
 
-def _samples(program: ChainProgram, sample: Any) -> Tensor:
+def samples_of(program: ChainProgram, sample: Any, tokens: int = SAMPLES) -> Tensor:
     """Tokens on which norms are measured; by default the program's own, or standard normal ones."""
     width = features(program)
     if sample is None:
@@ -73,16 +88,16 @@ def _samples(program: ChainProgram, sample: Any) -> Tensor:
             raise Refusal(
                 f"nothing in {program.name} says how many numbers a token has: give a sample, (tokens, numbers)"
             )
-        return torch.randn(SAMPLES, width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        return torch.randn(tokens, width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     x = accept(sample, torch.float64, torch.device("cpu")).detach()
     if x.dim() < 2 or not x.shape[-2] or not x.shape[-1] or width not in (None, x.shape[-1]):
         raise Refusal(f"the samples must be tokens (..., tokens, {width or 'numbers'}), not {tuple(x.shape)}")
     return x
 
 
-def _every(program: Any) -> list[Any]:
+def every(program: Any) -> list[Any]:
     """A program and all that it is made of."""
-    return [program, *(inner for stage in getattr(program, "stages", ()) for inner in _every(stage))]
+    return [program, *(inner for stage in getattr(program, "stages", ()) for inner in every(stage))]
 
 
 class _Lowering:
@@ -95,6 +110,12 @@ class _Lowering:
         self.slots = 0
         self.state: Tensor | None = None
 
+    def tape(self, source: ChainProgram, x: Tensor) -> TapeProgram:
+        """The whole program, whether it fits or not."""
+        held, inputs = self.enter(x, any(isinstance(stage, NormProgram) for stage in every(source)))
+        held = self.written(self.run((source,), held))
+        return TapeProgram(self.sizes, source, tuple(self.instructions), inputs, held.stretches, pooled=source.pooled)
+
     def enter(self, x: Tensor, measured: bool) -> tuple[Held, tuple[Stretch, ...]]:
         """The tokens in the first slots; `measured` where samples have to pass through."""
         D, width = self.sizes.slot, x.shape[-1]
@@ -104,15 +125,6 @@ class _Lowering:
             padding = x.new_zeros(*x.shape[:-1], self.slots * D - width)
             self.state = torch.cat([x, padding], -1)
         return Held.plainly(*stretches), stretches
-
-    def check(self) -> None:
-        """Refused where the block has fewer slots than were taken."""
-        D, S, H = self.sizes.slot, self.sizes.slots, self.sizes.heads
-        if self.slots > S:
-            raise Refusal(
-                f"this program takes {self.slots} slots of {D} numbers, the block has {S}: "
-                f"hs.machine.Tape(slot={D}, slots={self.slots}, heads={H}) holds it"
-            )
 
     def free(self, taken: set[int]) -> int:
         """The first slot that nobody needs."""
