@@ -52,15 +52,19 @@ def softmax_rounding(score: float, spread: float, most: float, head_dim: int, to
     return weights + sums + 2 * tokens * fmt.tiny * max(1.0, most)
 
 
-def a_posteriori(k: Tensor, q: Tensor, v: Tensor, e: tuple[float, float, float], dtype: str) -> tuple[Tensor, Tensor]:
+def a_posteriori(
+    k: Tensor, q: Tensor, v: Tensor, e: tuple[float, float, float], dtype: str, *, causal: bool = False
+) -> tuple[Tensor, Tensor]:
     """(from K, Q, V; rounding), each (..., queries, head_dim), for a head executed on these very k, q, v.
 
-    k, q, v are (..., tokens, head_dim): what the machine read, off by at most e = (e_K, e_Q, e_V).
+    k, q, v are (..., tokens, head_dim): what the machine read, off by at most e = (e_K, e_Q, e_V); a causal head sees
+    no later key.
     """
     k, q, v = k.double(), q.double(), v.double()
     (e_k, e_q, e_v), fmt, head_dim, tokens = e, FORMATS[dtype], k.shape[-1], k.shape[-2]
     scores, size = q @ k.mT, q.abs() @ k.abs().mT
-    p = torch.softmax(scores, -1)
+    later = torch.ones(tokens, tokens, dtype=torch.bool).triu(1) & causal
+    p = torch.softmax(scores.masked_fill(later, -math.inf), -1)
     o = p @ v
     # what we do not know of the exact weights and mean, because we evaluate them in float64
     unit = 2.0**-53
@@ -68,8 +72,7 @@ def a_posteriori(k: Tensor, q: Tensor, v: Tensor, e: tuple[float, float, float],
     width = v.amax(-2, keepdim=True) - v.amin(-2, keepdim=True)
     blur = doubt * width + gamma(tokens + 4, unit) * v.abs().amax(-2, keepdim=True)
 
-    centre = (p @ k).unsqueeze(-2)
-    apart = (k.unsqueeze(-3) - centre).abs().sum(-1)
+    apart = torch.cdist(p @ k, k, p=1)
     shift = (e_k * (q.abs().sum(-1, keepdim=True) + head_dim * e_q) + e_q * apart) * INFLATE
     far = width * torch.tanh(shift.amax(-1, keepdim=True) / 2)
     push = p * torch.expm1(shift)
