@@ -21,18 +21,24 @@ from torch import Tensor
 from headsmith.proof.rounding import EXP_ERROR, FORMATS, INFLATE, Format, gamma
 
 
-def a_priori(e: float, size: float, head_dim: int, tokens: int, fmt: Format) -> tuple[float, float]:
+def a_priori(
+    e: float, size: float, head_dim: int, tokens: int, fmt: Format, values: tuple[float, float] | None = None
+) -> tuple[float, float]:
     """(error from K, Q, V off by e; rounding of the softmax) for all K, Q, V with entries up to `size`.
+
+    values: (error, size) of V, where they are others than those of K and Q.
 
     >>> round(a_priori(1e-5, 2.0, 4, 12, FORMATS["float64"])[0] / 1e-5)
     33
     """
+    e_v, size_v = values or (e, size)
     if tokens == 1:  # a lone token attends to itself, whatever it scores, and exp(0)/exp(0) is exact
-        return e * INFLATE, 0.0
+        return e_v * INFLATE, 0.0
     d_ij = e * (2 * head_dim * size + head_dim * e)
-    moved = e + 2 * size * math.tanh(d_ij / 2)
-    most = size + e
-    return moved * INFLATE, softmax_rounding(head_dim * most * most, 2 * most, most, head_dim, tokens, fmt) * INFLATE
+    moved = e_v + 2 * size_v * math.tanh(d_ij / 2)
+    most, most_v = size + e, size_v + e_v
+    score = head_dim * most * most
+    return moved * INFLATE, softmax_rounding(score, 2 * most_v, most_v, head_dim, tokens, fmt) * INFLATE
 
 
 def softmax_rounding(score: float, spread: float, most: float, head_dim: int, tokens: int, fmt: Format) -> float:

@@ -70,8 +70,10 @@ class Errors:
         most = domain * (1 + ROOM)
         found = {"self": v, "unit": unit}
         for name, size in (("heads", sizes.slot // sizes.heads), ("whole", sizes.slot)):
-            moved, rounding = bounds.a_priori(max(entry, v, unit), most, size, TOKENS, FLOAT)
-            found[name] = moved + rounding * rounds
+            views = [
+                bounds.a_priori(entry, most, size, TOKENS, FLOAT, values) for values in ((v, most), (unit, 1.0 + ROOM))
+            ]
+            found[name] = max(moved + rounding * rounds for moved, rounding in views)
         added = FLOAT.unit * 2 * most * rounds  # one rounding, where a slot is added to
         return {name: (error + added) * INFLATE for name, error in found.items()}
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from headsmith.machines.tape.instruction import Instruction, Rows, Sizes
 from headsmith.proof.statement import Head
 
-AT_ONCE = 2**16  # numbers that a table looks up side by side: their keys stay in the cache
+AT_ONCE = 2**12  # numbers that a table looks up side by side: their scores stay in the cache
 
 
 @dataclass(frozen=True, eq=False)

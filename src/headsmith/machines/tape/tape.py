@@ -112,7 +112,7 @@ class Tape(Machine):
     @property
     def promises(self) -> dict[str, Bound]:
         """What a pass of each sort costs at most, for every state in the domain: self, unit, heads, whole."""
-        self.proved_hash()
+        self.refuse_stale()
         return {name: bound.with_slack() for name, bound in self.errors.promises().items()}
 
     def prove(self) -> Bound:
@@ -157,7 +157,7 @@ class Tape(Machine):
 
     def __call__(self, program: TapeProgram, X: Any = None, *, rows: str = "named") -> TapeResult:
         """Run a program on X (..., tokens, features): the rows that are named, or `rows="all"`, the network itself."""
-        self.proved_hash()
+        self.refuse_stale()
         self._check(program, rows)
         start = time.perf_counter()
         state = program.enter(X)
