@@ -1,5 +1,6 @@
 """Programs for the machines, written as prompts: hs.prompt.ols(X, y), hs.prompt.head(W_K, W_Q, W_V) and others."""
 
+from headsmith.machines.prompts.descent import descent
 from headsmith.machines.prompts.heads import (
     head,
     kernel_regression,
@@ -14,6 +15,7 @@ from headsmith.machines.prompts.training import training
 
 __all__ = [
     "chain",
+    "descent",
     "elastic_net",
     "head",
     "huber",

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headsmith.machines.prompts.descent import DescentProgram
 from headsmith.machines.prompts.heads import HeadProgram, LinearProgram, SampleProgram
 from headsmith.machines.prompts.layers import (
     ChainProgram,
@@ -27,6 +28,7 @@ from headsmith.machines.prompts.layers import (
     features,
     flat,
 )
+from headsmith.machines.tape.descending import lower_descent
 from headsmith.machines.tape.held import Held, added
 from headsmith.machines.tape.instruction import Instruction, Rows, Sizes
 from headsmith.machines.tape.program import Stretch, TapeProgram
@@ -34,13 +36,15 @@ from headsmith.network.inputs import accept
 from headsmith.records.shown import exactly, number
 from headsmith.refusal import Refusal
 
-NORM = (2.0**-6, 2.0**6)
+NORM, DOMAIN = (2.0**-6, 2.0**6), 256.0
 SAMPLES = 64  # standard normal tokens, where nobody gave samples
 Terms = list[tuple[Tensor | None, Held]]
 """Summands W x of a vector that a pass reads at once; None stands for the identity."""
 
 
-def lower(program: Any, sizes: Sizes, *, sample: Any = None, norm: tuple[float, float] = NORM) -> TapeProgram:
+def lower(
+    program: Any, sizes: Sizes, *, sample: Any = None, norm: tuple[float, float] = NORM, domain: float = DOMAIN
+) -> TapeProgram:
     """The instructions of a program for a block of these sizes; `sample` are tokens on which norms are measured.
 
     >>> from headsmith.machines.prompts.heads import linear
@@ -49,6 +53,8 @@ def lower(program: Any, sizes: Sizes, *, sample: Any = None, norm: tuple[float, 
          instruction  reads  writes  activation  view  numbers
       1  linear       0      0       tanh                    3
     """
+    if isinstance(program, DescentProgram):
+        return lower_descent(program, sizes, domain)
     source = as_chain(program)
     work = _Lowering(sizes, norm)
     tape = work.tape(source, samples_of(source, sample))
