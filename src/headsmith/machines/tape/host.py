@@ -20,12 +20,16 @@ from torch import Tensor, nn
 
 from headsmith.functions.modules import parts
 from headsmith.machines.prompts.bert import bert, bert_folder
+from headsmith.machines.prompts.descent import DescentProgram
 from headsmith.machines.prompts.heads import HeadProgram, LinearProgram
 from headsmith.machines.prompts.layers import ChainProgram, NormProgram, features
+from headsmith.machines.prompts.rule import RuleProgram
+from headsmith.machines.tape.descending import descent_sizes
 from headsmith.machines.tape.instruction import Sizes
 from headsmith.machines.tape.lowering import as_chain, every, lower, samples_of, slots_of
 from headsmith.machines.tape.modules import program_of
 from headsmith.machines.tape.program import TapeProgram
+from headsmith.machines.tape.rule_tokens import rule_sizes
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 
@@ -44,6 +48,10 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     """
     from headsmith.machines.tape.tape import Tape
 
+    if isinstance(module, DescentProgram | RuleProgram):
+        sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, WIDEST)
+        vm = Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads)
+        return vm, lower(module, sizes, domain=vm.domain)
     program, x = _read(module, tokens, sample, causal)
     slot, heads = _block(program)
     norm = _norm_range(program, slot, heads, x)
@@ -64,6 +72,8 @@ def hosted(
     causal: bool = False,
 ) -> TapeProgram:
     """The model as a tape for a block that is there already, or a refusal that says what does not fit."""
+    if isinstance(module, DescentProgram | RuleProgram):
+        return lower(module, sizes, domain=domain)
     program, x = _read(module, tokens, sample, causal)
     found = lower(program, sizes, sample=x, norm=norm)
     needed = reach(found, x)
@@ -75,9 +85,9 @@ def hosted(
     return found
 
 
-def reach(program: TapeProgram, x: Tensor) -> float:
+def reach(program: TapeProgram, x: Tensor | None) -> float:
     """The largest sum |theta s| + |bias| of a row, and |number| of a state, over all passes of a run on x."""
-    state, most, D = program.enter(x if program.start is None else None), 0.0, program.sizes.slot
+    state, most, D = program.enter(x), 0.0, program.sizes.slot
     for instruction in program:
         for rows in instruction.rows:
             total = rows.bias.abs().expand(*state.shape[:-1], -1)
