@@ -11,6 +11,7 @@ from headsmith.machines.prompts.heads import (
 )
 from headsmith.machines.prompts.layers import chain, mlp, norm, pool, residual
 from headsmith.machines.prompts.regression import elastic_net, huber, lasso, logistic, ols, ridge
+from headsmith.machines.prompts.rule import rule
 from headsmith.machines.prompts.training import training
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "pool",
     "residual",
     "ridge",
+    "rule",
     "samples",
     "training",
 ]

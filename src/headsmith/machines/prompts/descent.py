@@ -105,20 +105,26 @@ def descent(
     l2, delta = penalty("l2", l2), penalty("delta", delta)
     if delta == 0:
         raise Refusal("the delta of the Huber loss must be positive")
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise Refusal(f"steps must be a positive whole number, not {steps!r}")
     if isinstance(momentum, bool) or not (isinstance(momentum, int | float) and 0 <= momentum < 1):
         raise Refusal(f"momentum must be a number from 0 to below 1, not {momentum!r}")
-    chosen = 1.0 / (_curvature(loss, X, l2) * (1 + 1e-9) or 1.0) if rate is None else _rate(rate)
+    chosen = 1.0 / (_curvature(loss, X, l2) * (1 + 1e-9) or 1.0) if rate is None else read_rate(rate)
     name = f"{loss} descent, {steps} steps" + (f", {len(penalties)} penalties" if path else "")
     data, labels, sizes = (torch.tensor(part, dtype=torch.float64) for part in (X, y, penalties))
-    return DescentProgram(name, loss, data, labels, sizes, l2, delta, chosen, float(momentum), steps, path)
+    return DescentProgram(name, loss, data, labels, sizes, l2, delta, chosen, float(momentum), read_steps(steps), path)
 
 
-def _rate(rate: Any) -> float:
+def read_rate(rate: Any) -> float:
+    """A positive number, or a refusal."""
     if isinstance(rate, bool) or not (isinstance(rate, int | float) and 0 < rate < math.inf):
-        raise Refusal(f"the rate must be a positive number, or None for 1/L, not {rate!r}")
+        raise Refusal(f"the rate must be a positive number, not {rate!r}")
     return float(rate)
+
+
+def read_steps(steps: Any) -> int:
+    """A positive whole number, or a refusal."""
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        raise Refusal(f"steps must be a positive whole number, not {steps!r}")
+    return steps
 
 
 def _curvature(loss: str, X: np.ndarray, l2: float) -> float:

@@ -95,14 +95,14 @@ class _Steps:
             most = max(most, float((pull + program.rate * program.l1[:, None]).max()), float(after.abs().max()))
             w, old = after, w
         if program.loss != "logistic":
-            return _power(most / room), _power(reads / room)
+            return power(most / room), power(reads / room)
         if reads / 2 > domain:
             enough = number(2.0 ** math.ceil(math.log2(reads / 2)), 6)
             raise Refusal(
                 f"x . w / 2 reaches {number(reads / 2)} in {program.name}, tanh of it is read up to {number(domain)}: "
                 f"measure X in larger units, or take domain={enough}"
             )
-        return _power(most / room), 1.0
+        return power(most / room), 1.0
 
     def _summed(self, v: Tensor) -> Tensor:
         """What the summands of a slope add up to, (..., samples)."""
@@ -185,6 +185,6 @@ class _Steps:
         return (Instruction("p - m", (rows,), put={1: "set"}),)
 
 
-def _power(x: float) -> float:
+def power(x: float) -> float:
     """The least power of two that is not below x."""
     return 2.0 ** math.ceil(math.log2(x)) if x > 0 else 1.0

@@ -28,10 +28,12 @@ from headsmith.machines.prompts.layers import (
     features,
     flat,
 )
+from headsmith.machines.prompts.rule import RuleProgram
 from headsmith.machines.tape.descending import lower_descent
 from headsmith.machines.tape.held import Held, added
 from headsmith.machines.tape.instruction import Instruction, Rows, Sizes
 from headsmith.machines.tape.program import Stretch, TapeProgram
+from headsmith.machines.tape.rule_tokens import lower_rule
 from headsmith.network.inputs import accept
 from headsmith.records.shown import exactly, number
 from headsmith.refusal import Refusal
@@ -55,6 +57,8 @@ def lower(
     """
     if isinstance(program, DescentProgram):
         return lower_descent(program, sizes, domain)
+    if isinstance(program, RuleProgram):
+        return lower_rule(program, sizes, domain)
     source = as_chain(program)
     work = _Lowering(sizes, norm)
     tape = work.tape(source, samples_of(source, sample))
