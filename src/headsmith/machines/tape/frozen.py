@@ -247,6 +247,10 @@ def _write(at: Mapping[str, range], sizes: Sizes) -> Attention:
 def prompt(instruction: Instruction, state: Tensor, sizes: Sizes) -> Tensor:
     """A tape of one instruction, and the state (..., tokens, S D + 1): what the network reads in one pass."""
     program = torch.nn.functional.pad(encode(instruction, sizes), (0, 2))
-    batch = state.shape[:-2]
+    return torch.cat([program.expand(*state.shape[:-2], *program.shape), marked(state)], -2)
+
+
+def marked(state: Tensor) -> Tensor:
+    """The state tokens as the network reads them: with the place 0, and the mark."""
     place = state.new_zeros(*state.shape[:-1], 1)
-    return torch.cat([program.expand(*batch, *program.shape), torch.cat([state, place, place - 1], -1)], -2)
+    return torch.cat([state, place, place - 1], -1)

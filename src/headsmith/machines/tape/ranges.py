@@ -16,11 +16,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headsmith.machines.tape.instruction import Instruction, Rows, Sizes
-from headsmith.machines.tape.passes import PassRun
+from headsmith.machines.bending import ACTIVATIONS
+from headsmith.machines.tape.instruction import VIEWS, Instruction, Rows, Sizes
+from headsmith.machines.tape.passes import PassRun, sum_rows
 from headsmith.proof.rounding import INFLATE
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
+
+UNDECIDED = 2.0**-24  # of a condition from 1/2: it is read within 2^-26, and gates that it opens are exact
+PARTS, SINGLE = ("K", "Q", "V"), ("g", "jump", "target")
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class BlockRanges:
 
     def check(self, at: int, instruction: Instruction, state: Tensor) -> float:
         """The largest sum of |theta_k s_k| + |bias|, or one never less; refuses what leaves the domain, by name."""
+        self._fit(at, instruction)
         most = 0.0
         for rows in instruction.rows:
             bound = _most(rows, state, self.sizes)
@@ -40,6 +45,8 @@ class BlockRanges:
                 bound = sizes_of(rows, state, self.sizes)
             if not float(bound.max()) <= self.domain:
                 raise self._beyond(at, instruction, rows, bound)
+            if rows.part == "jump":
+                self._decided(at, instruction, rows, state)
             most = max(most, float(bound.max()))
         for slot in (slot for slot, how in instruction.put.items() if how == "add"):
             held = state[..., slot * self.sizes.slot : (slot + 1) * self.sizes.slot].abs()
@@ -50,6 +57,40 @@ class BlockRanges:
                     f"domain={number(float(held.max()) * 1.01)} or more, or scale the program"
                 )
         return most
+
+    def _decided(self, at: int, instruction: Instruction, rows: Rows, state: Tensor) -> None:
+        """A condition is one where it is further from 1/2 than it is read wrong."""
+        near = (sum_rows(rows, state, self.sizes) - 0.5).abs()
+        if not bool((near >= UNDECIDED).all()):
+            raise Refusal(
+                f"the jump of instruction {at} ({instruction.name}) is neither yes nor no at {_token(-near)}: "
+                f"it is within {UNDECIDED:.1g} of 1/2"
+            )
+
+    def _fit(self, at: int, instruction: Instruction) -> None:
+        """Refuses an instruction that names what the block does not have."""
+        D, S, problem = self.sizes.slot, self.sizes.slots, ""
+        taken: set[tuple[str, int]] = set()
+        for rows in instruction.rows:
+            named = {(rows.part, row) for row in range(rows.first, rows.first + len(rows.bias))}
+            if named & taken:
+                problem = f"names a row of {rows.part!r} twice"
+            taken |= named
+            last, most = rows.first + len(rows.bias), D if rows.part in PARTS else 1
+            if rows.part not in (*PARTS, *SINGLE) or not 0 <= rows.first < last <= most:
+                problem = f"names rows {rows.first} to {last - 1} of {rows.part!r}"
+            for slot, weight in rows.weights.items():
+                if not 0 <= slot < S or weight.dim() != 2 or len(weight) != len(rows.bias) or weight.shape[1] > D:
+                    problem = f"reads a table of shape {tuple(weight.shape)} from slot {slot}"
+        known = instruction.activation in ACTIVATIONS and instruction.view in VIEWS
+        if not known or not all(0 <= k < S and how in ("set", "add") for k, how in instruction.put.items()):
+            put = ", ".join(f"{how} {slot}" for slot, how in instruction.put.items())
+            problem = f"asks for {instruction.activation!r}, view {instruction.view!r}, {put}"
+        if problem:
+            raise Refusal(
+                f"instruction {at} ({instruction.name}) {problem}: the block has {S} slots of {D}, rows of "
+                f"{', '.join((*PARTS, *SINGLE))}, views {', '.join(VIEWS)}, and sets or adds to a slot"
+            )
 
     def check_norm(self, at: int, done: PassRun) -> None:
         """V.V + g as it was executed, in the range of the table of 1/sqrt, and g not below 0."""

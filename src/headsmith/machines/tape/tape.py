@@ -10,7 +10,7 @@ Nothing is computed outside of it. (In-Context Algorithm Emulation, section 4, w
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import torch
@@ -19,19 +19,21 @@ from torch import Tensor
 from headsmith.machines.machine import Machine, positive, whole
 from headsmith.machines.tape import frozen, tables
 from headsmith.machines.tape.errors import TOKENS, Errors
-from headsmith.machines.tape.instruction import Instruction, Sizes
-from headsmith.machines.tape.passes import PassRun, run
+from headsmith.machines.tape.instruction import Sizes
+from headsmith.machines.tape.pass_seen import PassSeen
 from headsmith.machines.tape.program import TapeProgram
-from headsmith.machines.tape.ranges import BlockRanges
+from headsmith.machines.tape.ranges import UNDECIDED, BlockRanges
+from headsmith.machines.tape.running import WAYS, Running
 from headsmith.machines.tape.tape_result import TapeResult
 from headsmith.network import Network
-from headsmith.proof.certificate import Bound, Certificate
+from headsmith.proof.certificate import Bound, Certificate, StaleCertificate
 from headsmith.proof.domain import Domain
 from headsmith.proof.statement import Head
 from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
+SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
 LIMIT = 2.0**28  # D domain^2: scores beyond it would come near to those that shut a gate
 
 
@@ -97,6 +99,11 @@ class Tape(Machine):
         """Keys of each table."""
         return {name: head.keys for name, head in self.tables.items()}
 
+    @property
+    def numbers(self) -> int:
+        """Numbers in the tables: score and value of every key, and a line for those of activations."""
+        return sum(keys * (3 if name in ("read", "norm") else 4) for name, keys in self.keys.items())
+
     # the promise
 
     @property
@@ -121,7 +128,7 @@ class Tape(Machine):
         for name, (approximation, _, _) in errors.worth.bends.items():
             if not approximation <= tables.FINE * self.domain:
                 raise Refusal(f"the machine does not hold {name} on |z| <= {exactly(self.domain)}")
-        if not errors.entry(self.domain, True) <= 2.0**-10:
+        if not errors.entry(self.domain, True) <= SHARPEST:
             raise Refusal("the machine reads its flags too coarsely to shut a gate")
         return max(errors.promises().values(), key=lambda bound: bound.total)
 
@@ -155,20 +162,23 @@ class Tape(Machine):
 
     # running
 
-    def __call__(self, program: TapeProgram, X: Any = None, *, rows: str = "named") -> TapeResult:
-        """Run a program on X (..., tokens, features): the rows that are named, or `rows="all"`, the network itself."""
-        self.refuse_stale()
-        self._check(program, rows)
-        start = time.perf_counter()
-        state = program.enter(X)
-        for done in self.passes(program, X, rows=rows):
-            state = done.after
-        value, seconds = program.leave(state), time.perf_counter() - start
-        return TapeResult(
-            program, value, len(program), seconds, lambda: self._bounds(program, X, rows), self._each(program, rows)
-        )
+    def __call__(self, program: TapeProgram, X: Any = None, *, rows: str = "named", looped: bool = False) -> TapeResult:
+        """Run a program on X (..., tokens, features).
 
-    def _check(self, program: Any, rows: str) -> None:
+        rows="named" computes what each instruction names, rows="all" the network itself, instruction by instruction.
+        looped=True hands the network the whole tape: what comes next is then its own decision.
+        """
+        self.refuse_stale()
+        way = self._way(program, rows, looped)
+        start, state, count = time.perf_counter(), program.enter(X), 0
+        entered = state
+        for done in self.running.passes(program, entered, way):
+            state, count = done.after, count + 1
+        value = program.leave(state)
+        seconds = time.perf_counter() - start
+        return TapeResult(program, value, count, seconds, way, self, entered)
+
+    def _way(self, program: Any, rows: str, looped: bool) -> str:
         if not isinstance(program, TapeProgram):
             raise Refusal(
                 f"this machine runs tape programs, not {type(program).__name__}: hs.machine.host makes one of a module"
@@ -181,47 +191,57 @@ class Tape(Machine):
             )
         if rows not in ROWS:
             raise Refusal(f"rows is one of {', '.join(ROWS)}, not {rows!r}")
+        return "looped" if looped else rows
 
-    def passes(self, program: TapeProgram, X: Any = None, *, rows: str = "named") -> Iterator[PassRun]:
-        """Every pass of a run, checked."""
-        state, ranges = program.enter(X), self.ranges
-        with torch.no_grad():
-            for at, instruction in enumerate(program):
-                ranges.check(at, instruction, state)
-                done = run(instruction, state, self.sizes, self.tables)
-                ranges.check_norm(at, done)
-                done = done if rows == "named" else self.whole_pass(instruction, state, done)
-                yield done
-                state = done.after
+    @property
+    def running(self) -> Running:
+        """How it runs."""
+        return Running(self.network, self.tables, self.ranges)
 
-    def whole_pass(self, instruction: Instruction, state: Tensor, named: PassRun) -> PassRun:
-        """The pass as the network runs it, all rows of it, and what its layers held."""
-        at, D = frozen.stream(self.sizes), self.slot
-        stream: dict[str, Tensor] = {}
-        names = list(self.network.layers)
-        for name, out in zip(names, self.network.states(frozen.prompt(instruction, state, self.sizes)), strict=True):
-            stream[name] = out
-        held = stream[names[-2]]
-        part = {name: held[..., at[name].start : at[name].stop] for name in ("K", "Q", "g", "V", "U", "Z")}
-        square = part["V"].square().sum(-1, keepdim=True) + part["g"] if instruction.unit else None
-        after = stream[names[-1]][..., : self.slots * D + 1]
-        return PassRun(instruction, state, named.sums, part, part["V"], square, part["U"], part["Z"], after)
+    def bounds(self, program: TapeProgram, state: Tensor, way: str, value: Tensor) -> tuple[Bound, ...]:
+        """What each pass of a run from a state costs; refused where the run comes to another value."""
+        errors, found, last = self.errors, [], state
+        for done in self.running.passes(program, state, way):
+            found.append(errors.a_posteriori(done))
+            last = done.after
+        if not torch.equal(program.leave(last), value):
+            raise StaleCertificate("the program or its numbers were changed after the run: run it again")
+        return tuple(found)
 
-    def _bounds(self, program: TapeProgram, X: Any, rows: str) -> tuple[Bound, ...]:
-        errors = self.errors
-        return tuple(errors.a_posteriori(done) for done in self.passes(program, X, rows=rows))
+    def certified_run(self, program: TapeProgram, bounds: tuple[Bound, ...], way: str) -> Certificate:
+        """What the bounds of the passes promise of a run."""
+        worst = max(bounds, key=lambda bound: bound.total, default=Bound(0.0, 0.0))
+        return self.certified(
+            worst,
+            f"|pass - instruction| <= bound in every entry of the state, for each of the {len(bounds)} passes of this "
+            f"run of {program.source.name}, executed as {WAYS[way]}, from the state that it was given",
+        )
 
-    def _each(self, program: TapeProgram, rows: str) -> Any:
-        def certify(bounds: tuple[Bound, ...]) -> Certificate:
-            worst = max(bounds, key=lambda bound: bound.total, default=Bound(0.0, 0.0))
-            path = {"named": "the rows that each names", "all": "all rows of the network"}[rows]
-            return self.certified(
-                worst,
-                f"|pass - instruction| <= bound in every entry of the state, for each of the {len(bounds)} passes of "
-                f"this run of {program.source.name}, executed as {path}, from the state that it was given",
-            )
+    def explain(self, program: TapeProgram, X: Any = None, at: int = 0) -> PassSeen:  # type: ignore[override]
+        """One pass of a run: slots before and behind it, the room it left in the domain and in the range of norms."""
+        self.refuse_stale()
+        way = self._way(program, "named", False)
+        if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at < len(program):
+            raise Refusal(f"{program.source.name} has the passes 0 to {len(program) - 1}, not {at!r}")
+        done = next(islice(self.running.passes(program, program.enter(X), way), at, None))
+        instruction, square = done.instruction, done.square
+        before, after = (
+            state[..., :-1].unflatten(-1, (self.slots, self.slot)).abs().movedim(-2, 0).flatten(1).amax(1).tolist()
+            for state in (done.before, done.after)
+        )
+        return PassSeen(
+            program.source.name, at, instruction.name, instruction.view, instruction.activation, instruction.reads,
+            tuple(instruction.put.items()), self.ranges.check(at, instruction, done.before), self.domain,
+            None if square is None else (float(square.min()), float(square.max())), self.norm,
+            tuple(zip(before, after, strict=True)),
+            self.errors.a_posteriori(done).with_slack(),
+        )  # fmt: skip
 
-        return certify
+    def host(self, module: Any, **options: Any) -> TapeProgram:
+        """The tape of a module for this very block (`hs.machine.host` makes a block for a module)."""
+        from headsmith.machines.tape.host import hosted
+
+        return hosted(module, self.sizes, self.norm, self.domain, **options)
 
     def title(self) -> str:
         return f"Tape machine: {self.slots} slots of {self.slot}, {self.heads} heads"
@@ -231,7 +251,7 @@ class Tape(Machine):
         promises = [f"{names[name]} {upper(bound.total)}" for name, bound in self.promises.items()]
         return [
             ("domain", f"sums of rows up to {exactly(self.domain)}, norms {number(self.low)} to {number(self.high)}"),
-            ("frozen", f"{sum(4 * h.keys for h in self.tables.values())} numbers of tables, {self.reads[0] - 1} rows"),
+            ("frozen", f"{self.numbers} numbers in tables; an instruction is {self.reads[0] - 1} tokens"),
             ("a pass", f"error at most: {', '.join(promises)}"),
             ("weights", self.weight_hash[:16]),
         ]

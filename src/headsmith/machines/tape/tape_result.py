@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -12,6 +12,9 @@ from headsmith.machines.tape.program import TapeProgram
 from headsmith.proof.certificate import Bound, Certificate
 from headsmith.proof.handed import Handed
 from headsmith.records.shown import number
+
+if TYPE_CHECKING:
+    from headsmith.machines.tape.tape import Tape
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -26,18 +29,19 @@ class TapeResult(Handed):
     value: Tensor
     passes: int
     seconds: float
-    _bounds: Callable[[], tuple[Bound, ...]]
-    _certify: Callable[[tuple[Bound, ...]], Certificate]
+    way: str
+    machine: Tape
+    entered: Tensor
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """|pass - instruction| in every entry of the state behind it, one for each pass."""
-        return self._bounds()
+        return self.machine.bounds(self.program, self.entered, self.way, self.value)
 
     @cached_property
     def certificate(self) -> Certificate:  # type: ignore[override]
         """The largest of the bounds, with the sentence that says what it bounds."""
-        return self._certify(self.bounds)
+        return self.machine.certified_run(self.program, self.bounds, self.way)
 
     def title(self) -> str:
         worked_out = "certificate" in vars(self)
