@@ -8,7 +8,7 @@ from headsmith.machines.prompts.heads import (
     nearest_neighbour,
     samples,
 )
-from headsmith.machines.prompts.layers import chain, mlp, norm, pool, residual
+from headsmith.machines.prompts.layers import chain, mlp, norm, pool, residual, unit
 from headsmith.machines.prompts.regression import elastic_net, huber, lasso, logistic, ols, ridge
 from headsmith.machines.prompts.training import training
 
@@ -31,6 +31,7 @@ __all__ = [
     "ridge",
     "samples",
     "training",
+    "unit",
 ]
 
 
