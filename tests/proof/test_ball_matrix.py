@@ -139,6 +139,25 @@ def test_softmax_and_erf_to_fifty_digits():
     assert abs(Decimal(bent.rows[0, 0].mid().str(55, radius=False)) - gelu) < Decimal("1e-50")
 
 
+ONE_WIDE = {
+    "the first key": ([1, 1], [arb(0, 0.5), 0], [0, 1]),
+    "the last query": ([1, arb(1, 0.5)], [2, -1], [0, 1]),
+    "the first value": ([1, 1], [0, 3], [arb(5, 1), 0]),
+}
+
+
+@pytest.mark.parametrize("name", ONE_WIDE)
+@pytest.mark.parametrize("share", [0.999, -0.999])
+def test_one_ball_alone_is_enough_to_move_what_is_attended(name, share):
+    """A wide first key moves the total and not the numerator, a wide value the numerator and not the total."""
+    with precision(BITS):
+        parts = [BallMatrix(arb_mat([[arb(x)] for x in column]), (2,)) for column in ONE_WIDE[name]]
+        found = attention(*parts)
+    with precision(4 * BITS):
+        exact = attention(*(ends(part, share) for part in parts))
+        assert contains(found, exact) and not contains(attention(*(ends(part, 0.0) for part in parts)), exact)
+
+
 # worst cases
 
 
@@ -202,8 +221,9 @@ def test_the_distance_covers_the_whole_ball_and_is_rounded_up():
         assert x.distance(torch.tensor([3.0, 0.0])) >= 2.5 and x.radius >= 0.5
         third = BallMatrix(arb_mat([[arb(1) / 3]]), (1,))
         assert arb(third.distance(torch.tensor([0.0]))) > arb(1) / 3 > arb(1 / 3)
-        assert math.isinf(BallMatrix(arb_mat([[arb("nan")]]), (1,)).distance(torch.tensor([0.0])))
-        assert math.isinf(BallMatrix(arb_mat([[arb("nan")]]), (1,)).radius)
+        for nothing in ("nan", "inf", "-inf"):
+            x = BallMatrix(arb_mat([[arb(nothing)]]), (1,))
+            assert math.isinf(x.distance(torch.tensor([0.0]))) and math.isinf(x.radius)
 
 
 def test_sequences_side_by_side_do_not_see_each_other():
