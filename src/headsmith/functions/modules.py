@@ -24,7 +24,7 @@ def steps(module: nn.Module) -> list[Step]:
 
 def parts(module: nn.Module) -> list[nn.Module]:
     """The modules that do something, in order."""
-    _check_plain(module)
+    check_plain(module)
     if type(module) is nn.Sequential:
         return [part for child in module._modules.values() if child is not None for part in parts(child)]
     if type(module) is nn.Dropout and module.training and module.p > 0:
@@ -32,7 +32,7 @@ def parts(module: nn.Module) -> list[nn.Module]:
     return [] if type(module) in (nn.Identity, nn.Dropout) else [module]
 
 
-def _check_plain(module: nn.Module) -> None:
+def check_plain(module: nn.Module) -> None:
     """Refuses what could make a module compute something else than its type says."""
     kind, every = type(module).__name__, nn.modules.module
     if torch.nn.utils.parametrize.is_parametrized(module):
@@ -48,8 +48,11 @@ def _check_plain(module: nn.Module) -> None:
 
 
 def _step(part: nn.Module) -> Step:
-    if type(part) is not nn.Linear:
-        return of_module(part)
+    return matrices(part) if type(part) is nn.Linear else of_module(part)
+
+
+def matrices(part: Any) -> tuple[Any, Any]:
+    """(weight, bias) of a Linear, which must be plain parameters of it."""
     held = [part._parameters.get(name) for name in ("weight", "bias")]
     plain = type(held[0]) is nn.Parameter and type(held[1]) in (nn.Parameter, type(None))
     if not plain or part.weight is not held[0] or part.bias is not held[1]:
@@ -58,4 +61,5 @@ def _step(part: nn.Module) -> Step:
         if not v.is_floating_point() or v.is_meta or v.layout is not torch.strided:
             raise Refusal(f"the weights of a Linear are {v.dtype} on {v.device}, {v.layout}, not real numbers in rows")
     bias = torch.zeros(part.out_features) if part.bias is None else part.bias
-    return tuple(v.detach().cpu().double().resolve_neg().numpy() for v in (part.weight, bias))  # type: ignore[return-value]
+    weight, shift = (v.detach().cpu().double().resolve_neg().numpy() for v in (part.weight, bias))
+    return weight, shift

@@ -21,18 +21,24 @@ from torch import Tensor
 from headsmith.proof.rounding import EXP_ERROR, FORMATS, INFLATE, Format, gamma
 
 
-def a_priori(e: float, size: float, head_dim: int, tokens: int, fmt: Format) -> tuple[float, float]:
+def a_priori(
+    e: float, size: float, head_dim: int, tokens: int, fmt: Format, values: tuple[float, float] | None = None
+) -> tuple[float, float]:
     """(error from K, Q, V off by e; rounding of the softmax) for all K, Q, V with entries up to `size`.
+
+    values: (error, size) of V, where they are others than those of K and Q.
 
     >>> round(a_priori(1e-5, 2.0, 4, 12, FORMATS["float64"])[0] / 1e-5)
     33
     """
+    e_v, size_v = values or (e, size)
     if tokens == 1:  # a lone token attends to itself, whatever it scores, and exp(0)/exp(0) is exact
-        return e * INFLATE, 0.0
+        return e_v * INFLATE, 0.0
     d_ij = e * (2 * head_dim * size + head_dim * e)
-    moved = e + 2 * size * math.tanh(d_ij / 2)
-    most = size + e
-    return moved * INFLATE, softmax_rounding(head_dim * most * most, 2 * most, most, head_dim, tokens, fmt) * INFLATE
+    moved = e_v + 2 * size_v * math.tanh(d_ij / 2)
+    most, most_v = size + e, size_v + e_v
+    score = head_dim * most * most
+    return moved * INFLATE, softmax_rounding(score, 2 * most_v, most_v, head_dim, tokens, fmt) * INFLATE
 
 
 def softmax_rounding(score: float, spread: float, most: float, head_dim: int, tokens: int, fmt: Format) -> float:
@@ -52,15 +58,19 @@ def softmax_rounding(score: float, spread: float, most: float, head_dim: int, to
     return weights + sums + 2 * tokens * fmt.tiny * max(1.0, most)
 
 
-def a_posteriori(k: Tensor, q: Tensor, v: Tensor, e: tuple[float, float, float], dtype: str) -> tuple[Tensor, Tensor]:
+def a_posteriori(
+    k: Tensor, q: Tensor, v: Tensor, e: tuple[float, float, float], dtype: str, *, causal: bool = False
+) -> tuple[Tensor, Tensor]:
     """(from K, Q, V; rounding), each (..., queries, head_dim), for a head executed on these very k, q, v.
 
-    k, q, v are (..., tokens, head_dim): what the machine read, off by at most e = (e_K, e_Q, e_V).
+    k, q, v are (..., tokens, head_dim): what the machine read, off by at most e = (e_K, e_Q, e_V); a causal head sees
+    no later key.
     """
     k, q, v = k.double(), q.double(), v.double()
     (e_k, e_q, e_v), fmt, head_dim, tokens = e, FORMATS[dtype], k.shape[-1], k.shape[-2]
     scores, size = q @ k.mT, q.abs() @ k.abs().mT
-    p = torch.softmax(scores, -1)
+    later = torch.ones(tokens, tokens, dtype=torch.bool).triu(1) & causal
+    p = torch.softmax(scores.masked_fill(later, -math.inf), -1)
     o = p @ v
     # what we do not know of the exact weights and mean, because we evaluate them in float64
     unit = 2.0**-53
@@ -68,8 +78,7 @@ def a_posteriori(k: Tensor, q: Tensor, v: Tensor, e: tuple[float, float, float],
     width = v.amax(-2, keepdim=True) - v.amin(-2, keepdim=True)
     blur = doubt * width + gamma(tokens + 4, unit) * v.abs().amax(-2, keepdim=True)
 
-    centre = (p @ k).unsqueeze(-2)
-    apart = (k.unsqueeze(-3) - centre).abs().sum(-1)
+    apart = torch.cdist(p @ k, k, p=1)
     shift = (e_k * (q.abs().sum(-1, keepdim=True) + head_dim * e_q) + e_q * apart) * INFLATE
     far = width * torch.tanh(shift.amax(-1, keepdim=True) / 2)
     push = p * torch.expm1(shift)

@@ -152,10 +152,14 @@ class Machine(Shown, ABC):
         except Exception:  # what cannot even be read is not what was proved
             return False
 
-    def proved_hash(self) -> str:
-        """The weight hash that the proofs speak of; raises StaleCertificate where anything was changed since."""
+    def refuse_stale(self) -> None:
+        """Raises StaleCertificate where anything was changed since the proof."""
         if not self.valid:
             raise StaleCertificate("the machine was changed after the proof: build it again, or load the saved file")
+
+    def proved_hash(self) -> str:
+        """The weight hash that the proofs speak of; raises StaleCertificate where anything was changed since."""
+        self.refuse_stale()
         return self.weight_hash
 
     @cached_property

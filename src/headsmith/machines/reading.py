@@ -2,9 +2,11 @@
 
 Paper (algorithm-emulation Thm 4.2, repaired; tokens are columns): Linear_j copies the row theta_j over a
 grid, column r is (2 L_r theta_j, -L_r^2), and Attn_j with queries (x, 1) and values L_r returns theta_j . x.
-Here: the first `rows` tokens are program tokens (theta_j, bias_j), the others data tokens (x, 1), and
+Here: the first `rows` tokens are program tokens (theta_j, bias_j), the others data tokens (x, 1, more), and
 
     out[i, j] = sum_r softmax_r( (x_i, 1) . (a_r theta_j, a_r bias_j + b_r) ) L_r        about  theta_j . x_i + bias_j.
+
+Behind these numbers a data token carries along `carried` more of its own, or, `whole`, itself from x on.
 
 The frozen numbers are a, b, L, the same for every head: 3 (P + 1) in all, whatever the sizes. Written with
 textbook matrices (`dense`) the layer is a replicating affine map, an attention layer in which head j sees the
@@ -31,7 +33,7 @@ Numbers = Tensor | Sequence[float]
 
 
 class Reading(Layer):
-    """(rows program tokens + n data tokens, features + 1 + carried) -> (n tokens, rows + carried).
+    """(rows program tokens + n data tokens, features + 1 + carried) -> (n tokens, rows + carried or, whole, + all).
 
     Two keys at +-1000 read w . x = 6 out of the program token w = (2, 4):
 
@@ -53,10 +55,11 @@ class Reading(Layer):
         features: int,
         carried: int = 0,
         grouped: bool = False,
+        whole: bool = False,
     ) -> None:
         super().__init__()
         self.slopes, self.offsets, self.anchors = map(_parameter, (slopes, offsets, anchors))
-        self.rows, self.features, self.carried, self.grouped = rows, features, carried, grouped
+        self.rows, self.features, self.carried, self.grouped, self.whole = rows, features, carried, grouped, whole
 
     @property
     def keys(self) -> int:
@@ -74,9 +77,14 @@ class Reading(Layer):
         return self.features + 1 + self.carried
 
     @property
+    def taken(self) -> range:
+        """The features of a data token that go along."""
+        return range(0 if self.whole else self.features + 1, self.width_in)
+
+    @property
     def width_out(self) -> int:
         """One feature a row, then what is carried."""
-        return self.rows + self.carried
+        return self.rows + len(self.taken)
 
     def forward(self, x: Tensor, padding: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
         """sum_r softmax_r(a_r (theta_j . x_i + bias_j) + b_r) L_r for every data token i and row j."""
@@ -92,7 +100,7 @@ class Reading(Layer):
         scores = tap("attn.hook_attn_scores", scores.transpose(-3, -2))
         pattern = tap("attn.hook_pattern", torch.softmax(scores, -1))
         read = (pattern @ anchors).mT
-        return torch.cat([read, data[..., last:]], -1) if self.carried else read
+        return torch.cat([read, data[..., self.taken.start :]], -1) if self.taken else read
 
     def tokens_out(self, tokens: int) -> int:
         """The data tokens."""
@@ -112,16 +120,16 @@ class Reading(Layer):
         maps[n:, :last, :last] = slopes.repeat(self.rows)[:, None, None] * torch.eye(last).to(slopes)
         bias[n:, last - 1], bias[n:, width] = offsets.repeat(self.rows), anchors.repeat(self.rows)
         source = [*range(self.rows, tokens), *[j for j in range(self.rows) for _ in range(keys)]]
-        heads = self.rows + self.carried
+        heads = self.width_out
         sees = torch.zeros(heads, total, total, dtype=torch.bool)
         query, value = slopes.new_zeros(heads, last, width + 1), slopes.new_zeros(heads, 1, width + 1)
         query[: self.rows, :, :last] = torch.eye(last).to(slopes)
         value[: self.rows, 0, width] = 1.0
         for j in range(self.rows):
             sees[j, :n, n + j * keys : n + (j + 1) * keys] = True
-        for j in range(self.carried):
-            sees[self.rows + j, :n, :n] = torch.eye(n, dtype=torch.bool)
-            value[self.rows + j, 0, last + j] = 1.0
+        for j, feature in enumerate(self.taken, self.rows):
+            sees[j, :n, :n] = torch.eye(n, dtype=torch.bool)
+            value[j, 0, feature] = 1.0
         output = torch.eye(heads).to(slopes).unsqueeze(-1)
         return [
             Affine(Dense(maps), bias, source),
@@ -156,6 +164,7 @@ class Reading(Layer):
             "carried": self.carried,
             "grouped": self.grouped,
             "keys": self.keys,
+            **({"whole": True} if self.whole else {}),
         }
 
     def summary(self) -> str:
@@ -166,7 +175,8 @@ class Reading(Layer):
 def _reading(config: Config, name: str, shelf: Shelf) -> Layer:
     columns = [shelf.take(f"{name}.{part}", [integer(config["keys"])]) for part in ("slopes", "offsets", "anchors")]
     rows, features, carried = (integer(config[part]) for part in ("rows", "features", "carried"))
-    return Reading(*columns, rows=rows, features=features, carried=carried, grouped=flag(config["grouped"]))
+    grouped, whole = flag(config["grouped"]), flag(config.get("whole", False))
+    return Reading(*columns, rows=rows, features=features, carried=carried, grouped=grouped, whole=whole)
 
 
 LAYERS[Reading.kind] = _reading

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from headsmith.constructions.training.tape import Tape
+from headsmith.constructions.training.tape import TrainingTape
 
 
 def tape(biases=False, widths=(2, 3, 4, 1), **options):
-    return Tape(widths=widths, samples=5, biases=biases, bent=(1, 2), **options)
+    return TrainingTape(widths=widths, samples=5, biases=biases, bent=(1, 2), **options)
 
 
 def drawn(t, batch=()):

@@ -39,7 +39,7 @@ from headsmith.constructions.training.kinked_units import KinkedUnits
 from headsmith.constructions.training.optimizing import kept, optimizing, prove_root
 from headsmith.constructions.training.smooth_units import SmoothUnits
 from headsmith.constructions.training.stream import Stream
-from headsmith.constructions.training.tape import Tape
+from headsmith.constructions.training.tape import TrainingTape
 from headsmith.functions.kinks import Kinked
 from headsmith.functions.smooth import HIGHEST, SMOOTH, Smooth
 from headsmith.network import Attention, Layer, Map, Network, Select
@@ -140,7 +140,7 @@ class CompactTraining(Form):
         return found
 
     @staticmethod
-    def stream(target: Any) -> Tape:
+    def stream(target: Any) -> TrainingTape:
         """One token for each unit."""
         return tape_of(target)
 
@@ -191,7 +191,7 @@ class CompactTraining(Form):
 
 
 @lru_cache(maxsize=64)
-def tape_of(target: Any) -> Tape:
+def tape_of(target: Any) -> TrainingTape:
     """Where everything is in the stream."""
     matrices, moments = target.matrices, target.optimized.moments
     extra = (("odds", matrices.widths[-1]),) * target.squashed
@@ -199,7 +199,7 @@ def tape_of(target: Any) -> Tape:
     if target.activation in SMOOTH:
         families = ("q", *(table.reads for table in Smooth.of(target.activation).searched))
         extra += tuple((f"{name} {j}", matrices.widths[j]) for j in matrices.bent for name in families)
-    return Tape(matrices.widths, matrices.biases, matrices.bent, target.samples, extra, moments)
+    return TrainingTape(matrices.widths, matrices.biases, matrices.bent, target.samples, extra, moments)
 
 
 def units_of(activation: str, tables: Sequence[Head], dtype: str) -> KinkedUnits | SmoothUnits:
@@ -228,7 +228,7 @@ def block(target: Any, dtype: str, root: Head | None = None, tables: Sequence[He
 
 
 def _layers(
-    target: Any, tape: Tape, dtype: str, root: Head | None, tables: Sequence[Head]
+    target: Any, tape: TrainingTape, dtype: str, root: Head | None, tables: Sequence[Head]
 ) -> Iterator[tuple[str, Layer]]:
     kind, last, units = getattr(torch, dtype), tape.depth, units_of(target.activation, tables, dtype)
     for j in tape.layers:
@@ -252,7 +252,7 @@ def _layers(
     yield "clean", mlp(cleaning(tape, target.project), tape.width, kind)
 
 
-def _variables(tape: Tape, j: int) -> Iterator[tuple[str, tuple[str, slice, slice]]]:
+def _variables(tape: TrainingTape, j: int) -> Iterator[tuple[str, tuple[str, slice, slice]]]:
     """(name, (layer, tokens, features)) of what a step works out in layer j."""
     at, bent, data = f"layer {j} / ", j in tape.bent, tape.data
     samples, units = slice(0, tape.samples), tape.owners(j)
@@ -273,7 +273,7 @@ def _span(rows: Sequence[int]) -> slice:
     return slice(rows[0], rows[-1] + 1)
 
 
-def last_move(tape: Tape) -> str:
+def last_move(tape: TrainingTape) -> str:
     """The layer behind which g is the move of w."""
     return "root" if "m" in tape.moments else "pace" if tape.moments else "descend"
 
@@ -281,14 +281,14 @@ def last_move(tape: Tape) -> str:
 # attention: products of a sample and a unit
 
 
-def forward(tape: Tape, j: int, dtype: torch.dtype) -> Attention:
+def forward(tape: TrainingTape, j: int, dtype: torch.dtype) -> Attention:
     """z(j): a sample asks with p(j-1), the key of unit k is its row, and it answers T e_k."""
     query = [scaled(tape.reads(j), sign) for sign in SIGNS]
     value = [scaled(tape.rows(f"unit {j}"), sign * tape.tokens) for sign in SIGNS]
     return _attend(tape, query, Select([tape.row(j)] * 2, tape.width), value, [tape.rows(f"z {j}")] * 2, dtype)
 
 
-def backward(tape: Tape, j: int, dtype: torch.dtype) -> Attention:
+def backward(tape: TrainingTape, j: int, dtype: torch.dtype) -> Attention:
     """q(j) = V_{j+1}' delta(j+1): a sample asks with delta, the key of unit k is its name, and it answers its row."""
     query = [scaled(tape.rows(f"delta {j + 1}"), sign) for sign in SIGNS]
     value = [scaled(tape.row(j + 1)[: tape.widths[j]], sign * tape.tokens) for sign in SIGNS]
@@ -296,7 +296,7 @@ def backward(tape: Tape, j: int, dtype: torch.dtype) -> Attention:
     return _attend(tape, query, names, value, [tape.rows(tape.handed(j))] * 2, dtype)
 
 
-def update(tape: Tape, dtype: torch.dtype) -> Attention:
+def update(tape: TrainingTape, dtype: torch.dtype) -> Attention:
     """g = -rate (1/n) sum_i delta_i[k] p_i(j-1): unit k asks with rate e_k, samples have delta as key and answer p.
 
     Of an optimizer: the gradient itself, for which units ask with e_k.
@@ -309,7 +309,7 @@ def update(tape: Tape, dtype: torch.dtype) -> Attention:
     return _attend(tape, query, key, value, [tape.rows("g")] * len(pairs), dtype)
 
 
-def shrink(tape: Tape, decay: float, dtype: torch.dtype) -> Attention:
+def shrink(tape: TrainingTape, decay: float, dtype: torch.dtype) -> Attention:
     """g -= rate decay w: unit k asks with rate e_k, its key is its name, so that none but itself answers."""
     units = [r for j in tape.layers for r in tape.rows(f"unit {j}")]
     value = [scaled(tape.rows("w"), -decay * tape.tokens)]
@@ -317,7 +317,7 @@ def shrink(tape: Tape, decay: float, dtype: torch.dtype) -> Attention:
     return _attend(tape, asks, names, value, [tape.rows("g")], dtype)
 
 
-def _spread(tape: Tape, j: int, coefficient: float) -> list[Terms]:
+def _spread(tape: TrainingTape, j: int, coefficient: float) -> list[Terms]:
     """p(j-1) at the places of a row of layer j, the bias last."""
     place = dict(zip(tape.row(j, "g"), tape.reads(j), strict=True))
     return [{place[r]: coefficient} if r in place else {} for r in tape.rows("g")]
@@ -344,7 +344,12 @@ def squash(tape: Stream, dtype: torch.dtype) -> Attention:
 
 
 def _attend(
-    tape: Tape, query: Any, key: Map, value: Sequence[Sequence[Terms]], writes: list[list[int]], dtype: torch.dtype
+    tape: TrainingTape,
+    query: Any,
+    key: Map,
+    value: Sequence[Sequence[Terms]],
+    writes: list[list[int]],
+    dtype: torch.dtype,
 ) -> Attention:
     """out_i = x_i + sum_heads (1/T) sum_s relu(query_i . key_s) value_s, over all T tokens."""
     return Attention(
@@ -369,7 +374,7 @@ def losses(tape: Stream, slopes: Sequence[tuple[float, float]], outputs: str) ->
                 yield Hidden({f: sign, y: -sign, one: -shift, absent: -LOCK}, {delta: sign * out})
 
 
-def cleaning(tape: Tape, box: tuple[float, float] | None) -> Iterator[Hidden]:
+def cleaning(tape: TrainingTape, box: tuple[float, float] | None) -> Iterator[Hidden]:
     """w <- w + g, cut off at the ends of the box; g and all scratch <- 0."""
     for w, g in zip(tape.rows("w"), tape.rows("g"), strict=True):
         for sign in SIGNS:

@@ -21,7 +21,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from headsmith.constructions.training.tape import Tape
+from headsmith.constructions.training.tape import TrainingTape
 from headsmith.functions import Expression, parse
 from headsmith.network import Attention, Copies, Layer, Select
 from headsmith.network.hidden import Hidden, heads, itself, mlp, scaled
@@ -34,7 +34,7 @@ SIGNS = (1.0, -1.0)
 
 
 def optimizing(
-    tape: Tape, optimizer: Optimizer, decay: float, head: Head | None, dtype: torch.dtype
+    tape: TrainingTape, optimizer: Optimizer, decay: float, head: Head | None, dtype: torch.dtype
 ) -> Iterator[tuple[str, Layer]]:
     """The layers between the gradient and the move."""
     if decay:
@@ -47,14 +47,14 @@ def optimizing(
         yield "root", root(tape, head, dtype)
 
 
-def fading(tape: Tape, decay: float) -> Iterator[Hidden]:
+def fading(tape: TrainingTape, decay: float) -> Iterator[Hidden]:
     """g <- g + decay w."""
     for w, g in zip(tape.rows("w"), tape.rows("g"), strict=True):
         for sign in SIGNS:
             yield Hidden({w: sign * decay}, {g: sign})
 
 
-def carrying(tape: Tape, optimizer: Optimizer) -> Iterator[Hidden]:
+def carrying(tape: TrainingTape, optimizer: Optimizer) -> Iterator[Hidden]:
     """Each moment <- its share of itself and of what is new; g <- 0."""
     (b1, b2), own = optimizer.betas, tape.rows
     if optimizer.name == "momentum":
@@ -75,14 +75,14 @@ def _averaging(moment: Sequence[int], new: Sequence[int], stays: float, comes: f
             yield Hidden({m: sign}, {m: -sign})
 
 
-def square(tape: Tape) -> Attention:
+def square(tape: TrainingTape) -> Attention:
     """s = relu(g g) own, a head for each feature."""
     each = Select([[g] for g in tape.rows("g")], tape.width)
     ones = Select([tape.rows("own")] * tape.fan, tape.width)
     return itself(each, each, ones, [[s] for s in tape.rows("square")], tape.width)
 
 
-def pace(tape: Tape, dtype: torch.dtype) -> Attention:
+def pace(tape: TrainingTape, dtype: torch.dtype) -> Attention:
     """g = -rate v; or ahead = -lead m and spread = lift v. One head for all features: its score is what they share."""
     momentum = "lift" not in tape.slices
     asks = [tape.rows("lead")] if momentum else [tape.rows("lead"), tape.rows("lift")]
@@ -92,7 +92,7 @@ def pace(tape: Tape, dtype: torch.dtype) -> Attention:
     return itself(Select(asks, tape.width), own, heads(value, tape.width, dtype), writes, tape.width)
 
 
-def root(tape: Tape, head: Head, dtype: torch.dtype) -> Copies:
+def root(tape: TrainingTape, head: Head, dtype: torch.dtype) -> Copies:
     """g = table(spread) ahead, the same table for each feature."""
     reads = [[[row] for row in tape.rows(name)] for name in ("spread", "ahead")]
     own = [tape.rows("own")] * tape.fan
@@ -108,7 +108,7 @@ def reciprocal(optimizer: Optimizer) -> Expression:
     return parse(f"1/sqrt(v + {Decimal(optimizer.root)})")
 
 
-def kept(tape: Tape, optimizer: Optimizer, full: Tensor, moving: Tensor, turns: range) -> list[Kept]:
+def kept(tape: TrainingTape, optimizer: Optimizer, full: Tensor, moving: Tensor, turns: range) -> list[Kept]:
     """What the units hold of each layer, in float64, in steps t = 1, 2, ..."""
     g = tape.weights(full, "g")
     before, after = ({name: tape.weights(seen, name) for name in tape.moments} for seen in (full, moving))

@@ -22,10 +22,10 @@ from headsmith.constructions.training.stream import Stream
 
 
 @dataclass(frozen=True)
-class Tape(Stream):
+class TrainingTape(Stream):
     """Places of a network of these widths; `bent` lists the layers that have an activation.
 
-    >>> tape = Tape(widths=(2, 3, 1), samples=4, biases=False, bent=(1,))
+    >>> tape = TrainingTape(widths=(2, 3, 1), samples=4, biases=False, bent=(1,))
     >>> tape.tokens, tape.width, tape.slices["p 1"]
     (9, 33, slice(9, 12, None))
     """

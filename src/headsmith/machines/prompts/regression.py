@@ -179,25 +179,25 @@ def ols(X: Any, y: Any, *, intercept: bool = False) -> Regression:
 
 def ridge(X: Any, y: Any, lam: float, *, intercept: bool = False) -> Regression:
     """minimise 1/(2n) |Xw - y|^2 + lam/2 |w|^2; scikit-learn's Ridge(alpha) is lam = alpha / n."""
-    lam = _penalty("lam", lam)
+    lam = penalty("lam", lam)
     return _program(f"ridge {exactly(lam)}", "squared", X, y, intercept, l2=lam)
 
 
 def lasso(X: Any, y: Any, lam: float, *, intercept: bool = False) -> Regression:
     """minimise 1/(2n) |Xw - y|^2 + lam |w|_1; scikit-learn's Lasso(alpha) is lam = alpha."""
-    lam = _penalty("lam", lam)
+    lam = penalty("lam", lam)
     return _program(f"lasso {exactly(lam)}", "squared", X, y, intercept, l1=lam)
 
 
 def elastic_net(X: Any, y: Any, l1: float, l2: float, *, intercept: bool = False) -> Regression:
     """minimise 1/(2n) |Xw - y|^2 + l1 |w|_1 + l2/2 |w|^2."""
-    l1, l2 = _penalty("l1", l1), _penalty("l2", l2)
+    l1, l2 = penalty("l1", l1), penalty("l2", l2)
     return _program(f"elastic net {exactly(l1)} {exactly(l2)}", "squared", X, y, intercept, l1=l1, l2=l2)
 
 
 def logistic(X: Any, y: Any, l2: float = 0.0, *, intercept: bool = False) -> Regression:
     """minimise (1/n) sum log(1 + exp(x.w)) - y x.w + l2/2 |w|^2, y in {0, 1}."""
-    l2 = _penalty("l2", l2)
+    l2 = penalty("l2", l2)
     program = _program(f"logistic {exactly(l2)}" if l2 else "logistic", "logistic", X, y, intercept, l2=l2)
     labels = program.problem.y
     if not np.isin(labels, (0.0, 1.0)).all():
@@ -209,7 +209,7 @@ def logistic(X: Any, y: Any, l2: float = 0.0, *, intercept: bool = False) -> Reg
 
 def huber(X: Any, y: Any, delta: float, *, intercept: bool = False) -> Regression:
     """minimise (1/n) sum huber_delta(x.w - y), delta fixed; scikit-learn's HuberRegressor also fits a scale."""
-    delta = _penalty("delta", delta)
+    delta = penalty("delta", delta)
     if delta == 0:
         raise Refusal("the delta of the Huber loss must be positive")
     return _program(f"huber {exactly(delta)}", "huber", X, y, intercept, delta=delta)
@@ -218,7 +218,7 @@ def huber(X: Any, y: Any, delta: float, *, intercept: bool = False) -> Regressio
 def _program(
     name: str, loss: str, X: Any, y: Any, intercept: bool, l1: float = 0.0, l2: float = 0.0, delta: float = 1.0
 ) -> Regression:
-    X, y = _matrix(X), _vector(y)
+    X, y = samples_matrix(X), responses(y)
     if len(X) != len(y):
         raise Refusal(f"{len(X)} samples in X and {len(y)} in y: give as many of one as of the other")
     penalty1, penalty2 = np.full(X.shape[1], l1), np.full(X.shape[1], l2)
@@ -240,7 +240,8 @@ def separable(X: Floats, labels: Floats) -> bool:
     return bool(found.status == 0 and -found.fun > 1e-6)
 
 
-def _penalty(name: str, value: Any) -> float:
+def penalty(name: str, value: Any) -> float:
+    """A number that is not negative, or a refusal that names it."""
     try:
         size = float(value)
     except (TypeError, ValueError):
@@ -250,11 +251,13 @@ def _penalty(name: str, value: Any) -> float:
     return size
 
 
-def _matrix(X: Any) -> Floats:
+def samples_matrix(X: Any) -> Floats:
+    """X (samples, features) in float64; what is no table of finite numbers is refused by its place."""
     return _numbers(X, "X", 2)
 
 
-def _vector(y: Any) -> Floats:
+def responses(y: Any) -> Floats:
+    """y (samples,), likewise."""
     return _numbers(y, "y", 1)
 
 

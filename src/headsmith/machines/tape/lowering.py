@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headsmith.machines.prompts.descent import DescentProgram
 from headsmith.machines.prompts.heads import HeadProgram, LinearProgram, SampleProgram
 from headsmith.machines.prompts.layers import (
     ChainProgram,
@@ -27,20 +28,25 @@ from headsmith.machines.prompts.layers import (
     features,
     flat,
 )
+from headsmith.machines.prompts.rule import RuleProgram
+from headsmith.machines.tape.descending import lower_descent
 from headsmith.machines.tape.held import Held, added
 from headsmith.machines.tape.instruction import Instruction, Rows, Sizes
 from headsmith.machines.tape.program import Stretch, TapeProgram
+from headsmith.machines.tape.rule_tokens import lower_rule
 from headsmith.network.inputs import accept
 from headsmith.records.shown import exactly, number
 from headsmith.refusal import Refusal
 
-NORM = (2.0**-6, 2.0**6)
+NORM, DOMAIN = (2.0**-6, 2.0**6), 256.0
 SAMPLES = 64  # standard normal tokens, where nobody gave samples
 Terms = list[tuple[Tensor | None, Held]]
 """Summands W x of a vector that a pass reads at once; None stands for the identity."""
 
 
-def lower(program: Any, sizes: Sizes, *, sample: Any = None, norm: tuple[float, float] = NORM) -> TapeProgram:
+def lower(
+    program: Any, sizes: Sizes, *, sample: Any = None, norm: tuple[float, float] = NORM, domain: float = DOMAIN
+) -> TapeProgram:
     """The instructions of a program for a block of these sizes; `sample` are tokens on which norms are measured.
 
     >>> from headsmith.machines.prompts.heads import linear
@@ -49,21 +55,40 @@ def lower(program: Any, sizes: Sizes, *, sample: Any = None, norm: tuple[float, 
          instruction  reads  writes  activation  view  numbers
       1  linear       0      0       tanh                    3
     """
+    if isinstance(program, DescentProgram):
+        return lower_descent(program, sizes, domain)
+    if isinstance(program, RuleProgram):
+        return lower_rule(program, sizes, domain)
+    source = as_chain(program)
+    work = _Lowering(sizes, norm)
+    tape = work.tape(source, samples_of(source, sample))
+    D, S, H = sizes.slot, sizes.slots, sizes.heads
+    if work.slots > S:
+        raise Refusal(
+            f"this program takes {work.slots} slots of {D} numbers, the block has {S}: "
+            f"hs.machine.Tape(slot={D}, slots={work.slots}, heads={H}) holds it"
+        )
+    return tape
+
+
+def slots_of(program: Any, slot: int, heads: int, *, sample: Any = None, norm: tuple[float, float] = NORM) -> int:
+    """How many slots of that many numbers the program takes."""
+    source = as_chain(program)
+    work = _Lowering(Sizes(slot, 0, heads), norm)
+    work.tape(source, samples_of(source, sample))
+    return work.slots
+
+
+def as_chain(program: Any) -> ChainProgram:
+    """The program as a chain; what a tape does not run is refused."""
     if isinstance(program, SampleProgram):
         raise Refusal(f"{program.name} becomes a head when it sees its tokens X: give program.on(X) to the tape")
     if not isinstance(program, Stage):
         raise Refusal(f"a tape runs the programs of hs.prompt, not {type(program).__name__}")
-    source = program if isinstance(program, ChainProgram) else ChainProgram("chain", (program,))
-    x = _samples(source, sample)
-    work = _Lowering(sizes, norm)
-    held, inputs = work.enter(x, any(isinstance(stage, NormProgram) for stage in _every(source)))
-    held = work.written(work.run((source,), held))
-    work.check()
-    instructions = tuple(work.instructions)
-    return TapeProgram(sizes, source, instructions, inputs, held.stretches, pooled=source.pooled)
+    return program if isinstance(program, ChainProgram) else ChainProgram("chain", (program,))
 
 
-def _samples(program: ChainProgram, sample: Any) -> Tensor:
+def samples_of(program: ChainProgram, sample: Any, tokens: int = SAMPLES) -> Tensor:
     """Tokens on which norms are measured; by default the program's own, or standard normal ones."""
     width = features(program)
     if sample is None:
@@ -73,16 +98,16 @@ def _samples(program: ChainProgram, sample: Any) -> Tensor:
             raise Refusal(
                 f"nothing in {program.name} says how many numbers a token has: give a sample, (tokens, numbers)"
             )
-        return torch.randn(SAMPLES, width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        return torch.randn(tokens, width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     x = accept(sample, torch.float64, torch.device("cpu")).detach()
     if x.dim() < 2 or not x.shape[-2] or not x.shape[-1] or width not in (None, x.shape[-1]):
         raise Refusal(f"the samples must be tokens (..., tokens, {width or 'numbers'}), not {tuple(x.shape)}")
     return x
 
 
-def _every(program: Any) -> list[Any]:
+def every(program: Any) -> list[Any]:
     """A program and all that it is made of."""
-    return [program, *(inner for stage in getattr(program, "stages", ()) for inner in _every(stage))]
+    return [program, *(inner for stage in getattr(program, "stages", ()) for inner in every(stage))]
 
 
 class _Lowering:
@@ -95,6 +120,12 @@ class _Lowering:
         self.slots = 0
         self.state: Tensor | None = None
 
+    def tape(self, source: ChainProgram, x: Tensor) -> TapeProgram:
+        """The whole program, whether it fits or not."""
+        held, inputs = self.enter(x, any(isinstance(stage, NormProgram) for stage in every(source)))
+        held = self.written(self.run((source,), held))
+        return TapeProgram(self.sizes, source, tuple(self.instructions), inputs, held.stretches, pooled=source.pooled)
+
     def enter(self, x: Tensor, measured: bool) -> tuple[Held, tuple[Stretch, ...]]:
         """The tokens in the first slots; `measured` where samples have to pass through."""
         D, width = self.sizes.slot, x.shape[-1]
@@ -104,15 +135,6 @@ class _Lowering:
             padding = x.new_zeros(*x.shape[:-1], self.slots * D - width)
             self.state = torch.cat([x, padding], -1)
         return Held.plainly(*stretches), stretches
-
-    def check(self) -> None:
-        """Refused where the block has fewer slots than were taken."""
-        D, S, H = self.sizes.slot, self.sizes.slots, self.sizes.heads
-        if self.slots > S:
-            raise Refusal(
-                f"this program takes {self.slots} slots of {D} numbers, the block has {S}: "
-                f"hs.machine.Tape(slot={D}, slots={self.slots}, heads={H}) holds it"
-            )
 
     def free(self, taken: set[int]) -> int:
         """The first slot that nobody needs."""

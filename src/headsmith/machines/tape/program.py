@@ -107,7 +107,11 @@ class TapeProgram(Shown):
     def _tokens(self, X: Any) -> Tensor:
         if X is None:
             raise Refusal(f"{self.source.name} needs tokens to run on: give X (tokens, {self.features} features)")
-        x = accept(self.source.tokens(X) if isinstance(X, str) else X, torch.float64, torch.device("cpu")).detach()
+        if isinstance(X, str):
+            if not hasattr(self.source, "tokens"):
+                raise Refusal(f"{self.source.name} reads numbers, not text: give X (tokens, {self.features} features)")
+            X = self.source.tokens(X)
+        x = accept(X, torch.float64, torch.device("cpu")).detach()
         if x.dim() < 2 or x.shape[-1] != self.features or not x.shape[-2]:
             raise Refusal(f"{self.source.name} runs on X (..., tokens, {self.features} features), not {tuple(x.shape)}")
         return x

@@ -1,0 +1,89 @@
+"""The frozen numbers of a tape: an identity that reads, activations that bend, and 1/sqrt that makes unit vectors.
+
+What each is worth is proved on the stored numbers: |executed - f| <= approximation + rounding on the whole range. Only
+the ratio hi/lo of a norm's range costs keys, since c / sqrt(c.c + g) does not change when a program scales c and g.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from headsmith.compiler.scalar import ScalarTask, solve
+from headsmith.constructions.design import Short
+from headsmith.functions import parse
+from headsmith.machines.bending import ACTIVATIONS, activation_error, activation_head
+from headsmith.machines.lattices import Lattice, Numbers, numbers_of, proved, smooth
+from headsmith.proof.approximation import Unprovable, prove
+from headsmith.proof.rounding import FORMATS, prove_rounding
+from headsmith.proof.statement import Head, Part
+from headsmith.records.shown import exactly
+from headsmith.refusal import Refusal
+
+FINE = 2.0**-46  # error of the read table relative to the domain: below it rounding is more than half
+ROOT = parse("1/sqrt(v)")
+ROOM = 2.0**-10  # by how much, relative, tables are proved beyond what is checked
+GOALS = (1.25e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # of the table of 1/sqrt, relative to its largest value
+
+
+def reading(domain: float) -> Head:
+    """The shortest lattice that returns z for |z| <= domain within 2^-46 domain."""
+    return smooth(domain * (1 + ROOM), FINE * domain)
+
+
+def bending() -> dict[str, Head]:
+    """The activations that an instruction can ask for."""
+    return {name: activation_head(name, "float64") for name in ACTIVATIONS}
+
+
+@lru_cache(maxsize=16)
+def root(lo: float, hi: float) -> Head:
+    """1/sqrt(v) for v in [lo, hi], by the finest table that is found and proved.
+
+    >>> root(0.25, 4.0).keys < root(2.0**-6, 64.0).keys
+    True
+    """
+    for goal in GOALS:
+        try:
+            task = ScalarTask(ROOT, _wide(lo, hi), goal / math.sqrt(lo), "float64", "v", may_bias=False)
+            [head] = solve(task, "table").part.heads
+            return head
+        except Short:
+            continue
+    raise Refusal(
+        f"no table of 1/sqrt reaches from {exactly(lo)} to {exactly(hi)}: take a norm range of smaller ratio hi/lo"
+    )
+
+
+def _wide(lo: float, hi: float) -> tuple[float, float]:
+    return lo * (1 - ROOM), hi * (1 + ROOM)
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What the tables are worth: (approximation, rounding) of reading, of the root; and a slope, of activations."""
+
+    entry: Lattice
+    root: Lattice
+    bends: Mapping[str, tuple[float, float, float]]
+
+    @classmethod
+    def of(cls, tables: Mapping[str, Head], domain: float, norm: tuple[float, float]) -> Worth:
+        """Proved, table by table; proofs of the same numbers are remembered."""
+        reach = domain * (1 + ROOM)
+        bends = {name: activation_error(tables[name], name, reach, "float64") for name in ACTIVATIONS}
+        return cls(proved(tables["read"], reach, "float64"), _root_error(numbers_of(tables["norm"]), *norm), bends)
+
+
+@lru_cache(maxsize=64)
+def _root_error(numbers: Numbers, lo: float, hi: float) -> Lattice:
+    part = Part("v", "out", ROOT, _wide(lo, hi), (Head(*map(np.array, numbers)),))
+    try:
+        found = prove(part, 2.0**-45 / math.sqrt(lo)).bound
+    except Unprovable:
+        return Lattice(math.inf, math.inf)
+    return Lattice(found, prove_rounding(part, FORMATS["float64"], 2.0**-45 / math.sqrt(lo)).bound)

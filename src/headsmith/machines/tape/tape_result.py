@@ -1,0 +1,55 @@
+"""What a run of a tape hands back: the value, and on request what each of its passes costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from headsmith.machines.tape.program import TapeProgram
+from headsmith.proof.certificate import Bound, Certificate
+from headsmith.proof.handed import Handed
+from headsmith.records.shown import number
+
+if TYPE_CHECKING:
+    from headsmith.machines.tape.tape import Tape
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TapeResult(Handed):
+    """value, how many passes it took and how long; `bounds` and `certificate` run it once more and bound each pass.
+
+    The certificate speaks of the passes, one by one: each is that close to its instruction, for the state that it was
+    given. `prove` speaks of the value.
+    """
+
+    program: TapeProgram
+    value: Tensor
+    passes: int
+    seconds: float
+    way: str
+    machine: Tape
+    entered: Tensor
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """|pass - instruction| in every entry of the state behind it, one for each pass."""
+        return self.machine.bounds(self.program, self.entered, self.way, self.value)
+
+    @cached_property
+    def certificate(self) -> Certificate:  # type: ignore[override]
+        """The largest of the bounds, with the sentence that says what it bounds."""
+        return self.machine.certified_run(self.program, self.bounds, self.way)
+
+    def title(self) -> str:
+        worked_out = "certificate" in vars(self)
+        each = f": {self.promise()} a pass" if worked_out else ""
+        return f"Result of {self.program.source.name}, {self.passes} passes{each}"
+
+    def rows(self) -> list[tuple[str, str]]:
+        flat = self.value.detach().reshape(-1).tolist()
+        shown = ", ".join(number(v, 6) for v in flat[:12]) + (", ..." if len(flat) > 12 else "")
+        proof = self.proof() if "certificate" in vars(self) else [("certificate", "worked out when it is asked for")]
+        return [("value", shown), ("time", f"{number(self.seconds)} s"), *proof]
