@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -77,7 +78,7 @@ def lower(
             f"this program takes {work.slots} slots of {D} numbers, the block has {S}: "
             f"hs.machine.Tape(slot={D}, slots={work.slots}, heads={H}) holds it"
         )
-    return tape
+    return replace(tape, norm=norm, domain=domain)
 
 
 def slots_of(program: Any, slot: int, heads: int, *, sample: Any = None, norm: tuple[float, float] = NORM) -> int:

@@ -47,7 +47,8 @@ class TapeProgram(Shown):
 
     unit       the value is this many times what the block computed: a power of two, so nothing is rounded
     pooled     all tokens hold one vector, which is the value
-    scales     what each norm multiplies its numbers by; domain: the one for which units of a loop were chosen
+    scales     what each norm multiplies its numbers by
+    domain, norm   the ranges of the block that it was lowered for
     """
 
     sizes: Sizes
@@ -63,6 +64,7 @@ class TapeProgram(Shown):
     pooled: bool = False
     scales: tuple[float, ...] = ()
     domain: float = 256.0
+    norm: tuple[float, float] = (2.0**-6, 2.0**6)
 
     @property
     def width(self) -> int:
