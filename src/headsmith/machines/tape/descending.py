@@ -43,7 +43,8 @@ def lower_descent(program: DescentProgram, sizes: Sizes, domain: float) -> TapeP
     closing = steps.together() if program.sparse else ()
     out = Stretch(1 if program.sparse else 0, 0, 0, d)
     return TapeProgram(
-        sizes, program, (), (), (out,), loop, program.steps, closing, start, steps.unit, pooled=not program.path
+        sizes, program, (), (), (out,), loop, program.steps, closing, start, steps.unit, pooled=not program.path,
+        domain=domain,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -46,6 +47,8 @@ class TapeProgram(Shown):
 
     unit       the value is this many times what the block computed: a power of two, so nothing is rounded
     pooled     all tokens hold one vector, which is the value
+    scales     what each norm multiplies its numbers by
+    domain, norm   the ranges of the block that it was lowered for
     """
 
     sizes: Sizes
@@ -59,6 +62,9 @@ class TapeProgram(Shown):
     start: Tensor | None = None
     unit: float = 1.0
     pooled: bool = False
+    scales: tuple[float, ...] = ()
+    domain: float = 256.0
+    norm: tuple[float, float] = (2.0**-6, 2.0**6)
 
     @property
     def width(self) -> int:
@@ -138,6 +144,19 @@ class TapeProgram(Shown):
     def listing(self) -> TapeListing:
         """One line an instruction: what it reads and writes, its activation, its view, its size."""
         return TapeListing(self)
+
+    def save(self, path: str | Path) -> Path:
+        """One safetensors file: what was asked for, and for which block; `hs.load` lowers it again.
+
+        >>> from headsmith import load, prompt
+        >>> from headsmith.machines.tape.lowering import lower
+        >>> tape = lower(prompt.linear([[1.0, 2.0]], [0.5], "relu"), Sizes(slot=4, slots=2, heads=1))
+        >>> load(tape.save("program.safetensors")).reference([[1.0, 1.0]])
+        tensor([[3.5000]], dtype=torch.float64)
+        """
+        from headsmith.machines.tape.program_files import save
+
+        return save(self, path)
 
     def title(self) -> str:
         return f"Tape program {self.source.name}: {len(self)} passes"
