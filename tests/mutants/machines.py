@@ -14,9 +14,7 @@ def _spectrum(name: str, old: str, new: str) -> Mutant:
 
 
 MUTANTS = [
-    _mutant(
-        "push, before", "bounds", "moved = e + 2 * size * math.tanh(d_ij / 2)", "moved = e + size * math.tanh(d_ij / 2)"
-    ),
+    _mutant("push, before", "bounds", "2 * size_v * math.tanh(d_ij / 2)", "size_v * math.tanh(d_ij / 2)"),
     _mutant("second order, before", "bounds", "(2 * head_dim * size + head_dim * e)", "(2 * head_dim * size)"),
     _mutant(
         "half the second order",
@@ -24,7 +22,7 @@ MUTANTS = [
         "(2 * head_dim * size + head_dim * e)",
         "(2 * head_dim * size + head_dim * e / 2)",
     ),
-    _mutant("error of the value, before", "bounds", "moved = e + 2 * size", "moved = e / 2 + 2 * size"),
+    _mutant("error of the value, before", "bounds", "moved = e_v + 2 * size_v", "moved = e_v / 2 + 2 * size_v"),
     _mutant("error of keys", "bounds", "(e_k * (q.abs()", "(0 * (q.abs()"),
     _mutant("second order", "bounds", "keepdim=True) + head_dim * e_q)", "keepdim=True))"),
     _mutant("error of queries", "bounds", "+ e_q * apart)", "+ e_q * apart / 2)"),

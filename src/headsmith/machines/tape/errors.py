@@ -78,16 +78,19 @@ class Errors:
         return {name: (error + added) * INFLATE for name, error in found.items()}
 
     def _unit_a_priori(self, v: float, entry: float, rounds: bool) -> float:
-        """c is at most sqrt(s) long, lo <= s <= hi: errors of c and s are worst at lo, that of the table at hi."""
+        """c is at most sqrt(s) long, lo <= s <= hi: errors of c and s are worst at lo, that of the table at hi.
+
+        |c_i| |c|_1 is at most (1 + sqrt(d)) s / 2, where one entry is larger than all others, which are alike.
+        """
         (lo, hi), d = self.ranges.norm, self.sizes.slot
         slip = gamma(d + 2, FLOAT.unit) * rounds
-        moved = 2 * v * math.sqrt(d * hi) + d * v * v + entry + 4 * slip * hi
+        moved = 2 * v * math.sqrt(d * hi) + d * v * v + entry + 2 * slip * hi
         if not moved <= ROOM * lo:
             return math.inf
         low = lo - moved
         table = (self.worth.root.approximation + self.worth.root.rounding * rounds) * math.sqrt(hi)
-        own = (1 + math.sqrt(d)) * v / math.sqrt(low) + (d * v * v + entry) / (2 * low)
-        return table * (1 + ROOM) + 1.01 * own + 4 * slip + 2 * FLOAT.unit * rounds
+        own = (3 + math.sqrt(d)) / 2 * v / math.sqrt(low) + (d * v * v + entry) / (2 * low)
+        return table * (1 + ROOM) + 1.01 * own + 2 * slip + 1.01 * FLOAT.unit * rounds
 
     # for the state that was met
 
@@ -117,15 +120,15 @@ class Errors:
         return max((float(sizes_of(rows, done.before, self.sizes).max()) for rows in named), default=0.0)
 
     def _unit_met(self, done: PassRun, v: float, entry: float, rounds: bool) -> float:
-        """Of U = V root(V.V + g), token by token: s as executed and as meant are both within `moved` of done.square."""
+        """Of U = V root(V.V + g), token by token; `low` is below the sum as it was executed and as it is meant."""
         c, s, slip = done.bent, done.square, gamma(self.sizes.slot + 2, FLOAT.unit) * rounds
         if s is None:
             return math.inf
         own, d = c.square().sum(-1, keepdim=True), c.shape[-1]
-        sums = 2 * slip * (own + (s - own).abs())
+        sums = slip * (own + (s - own).abs())
         moved = (2 * v * c.abs().sum(-1, keepdim=True) + d * v * v + entry + sums) * INFLATE
-        low, most = s - moved, c.abs().amax(-1, keepdim=True)
+        low, most = s - moved - 2 * sums, c.abs().amax(-1, keepdim=True)
         table = self.worth.root.approximation + self.worth.root.rounding * rounds
-        rounded = 2 * FLOAT.unit * rounds * done.value.abs().amax(-1, keepdim=True)
+        rounded = FLOAT.unit * rounds * done.value.abs().amax(-1, keepdim=True)
         error = most * table + v / low.sqrt() + most * moved / (2 * low * low.sqrt()) + rounded
         return float(torch.where(low > 0, error, math.inf).max()) * INFLATE

@@ -124,6 +124,12 @@ class TapeProgram(Shown):
             raise Refusal(f"{self.source.name} runs on X (..., tokens, {self.features} features), not {tuple(x.shape)}")
         return x
 
+    def given(self, state: Tensor) -> Tensor | None:
+        """The X that was entered; none where the program carries its data."""
+        if self.start is not None:
+            return None
+        return torch.cat([state[..., p.of(self.sizes)] for p in sorted(self.inputs, key=lambda p: p.first)], -1)
+
     def leave(self, state: Tensor) -> Tensor:
         """The value in a state: (..., tokens, outputs), or (..., outputs) where the tokens were pooled."""
         value = self._read(self.outputs, state) * self.unit

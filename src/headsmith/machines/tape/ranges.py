@@ -24,6 +24,7 @@ from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 
 UNDECIDED = 2.0**-24  # of a condition from 1/2: it is read within 2^-26, and gates that it opens are exact
+WIDEST = 2.0**30  # ratio hi/lo of norms for which a table is advised
 PARTS, SINGLE = ("K", "Q", "V"), ("g", "jump", "target")
 
 
@@ -101,8 +102,9 @@ class BlockRanges:
         if not (bool((s >= lo).all()) and bool((s <= hi).all())):
             far = torch.maximum(s / hi, lo / s.clamp(min=0)).nan_to_num(math.inf)
             value = float(s.flatten()[int(far.argmax())])
-            wanted = f"norm=({number(min(lo, value * 0.9))}, {number(max(hi, value * 1.1))})"
-            advice = f"build the machine with {wanted}, or scale the program" if value > 0 else "a norm divides by it"
+            low, high = min(lo, value * 0.9), max(hi, value * 1.1)
+            advice = f"build the machine with norm=({number(low)}, {number(high)}), or scale the program"
+            advice = advice if low * WIDEST >= high else "no table reaches so far"
             raise Refusal(
                 f"norm of {name}, {_token(far)}: |c|^2 + g = {number(value)}, the table of 1/sqrt reaches from "
                 f"{number(lo)} to {number(hi)}: {advice}"
