@@ -30,6 +30,7 @@ from headsmith.machines.prompts.layers import (
     features,
     flat,
 )
+from headsmith.machines.prompts.regression import Regression
 from headsmith.machines.prompts.rule import RuleProgram
 from headsmith.machines.tape.descending import lower_descent
 from headsmith.machines.tape.held import Held, added
@@ -93,6 +94,10 @@ def as_chain(program: Any) -> ChainProgram:
     """The program as a chain; what a tape does not run is refused."""
     if isinstance(program, SampleProgram):
         raise Refusal(f"{program.name} becomes a head when it sees its tokens X: give program.on(X) to the tape")
+    if isinstance(program, Regression):
+        raise Refusal(
+            f"{program.name} is a problem: hs.machine.Solver solves it, and hs.prompt.descent is a tape for it"
+        )
     if not isinstance(program, Stage):
         raise Refusal(f"a tape runs the programs of hs.prompt, not {type(program).__name__}")
     return program if isinstance(program, ChainProgram) else ChainProgram("chain", (program,))
