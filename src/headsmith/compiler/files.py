@@ -12,6 +12,7 @@ A machine has the kind "machine: solver" (or another), and instead of target, re
 
      "parameters":  its sizes, as they are given when it is made
 
+A tape program (`machines.tape.program_files`) is lowered again from what was asked for, and promises nothing by itself.
 Tensors of the network keep their names; those of the target start with "target/". Hashes are no secret: whoever wants
 to forge a file has `read`, `seal` and `write`. That is why nothing a file *says* is believed. Loading reads the
 numbers, builds the network again from them, compares the two bit for bit, proves the bound anew and derives every
@@ -43,8 +44,9 @@ from headsmith.proof.certificate import Bound, Certificate
 from headsmith.proof.checker import check
 from headsmith.refusal import Refusal
 
-MANIFEST, FORMAT, TARGET, MACHINE = "headsmith", 2, "target/", "machine: "
+MANIFEST, FORMAT, TARGET, MACHINE, PROGRAM = "headsmith", 2, "target/", "machine: ", "tape program"
 KEYS = {"format", "kind", "target", "request", "design", "network", "certificate", "hash"}
+PROGRAM_KEYS = {"format", "kind", "program", "block", "scales", "features", "instructions", "hash"}
 MACHINE_KEYS = KEYS - {"target", "request", "design"} | {"parameters"}
 
 Manifest = dict[str, Any]
@@ -87,6 +89,11 @@ def seal(manifest: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Manifest
     sealed["certificate"] = {**manifest["certificate"], "weights": digest(manifest["network"], own)}
     sealed["hash"] = _hash(sealed, tensors)
     return sealed
+
+
+def seal_program(manifest: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Manifest:
+    """The manifest of a tape program with the hash right for these tensors."""
+    return {**manifest, "hash": _hash(manifest, tensors)}
 
 
 def write(path: str | Path, manifest: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Path:
@@ -145,11 +152,13 @@ def _said(certificate: Certificate) -> dict[str, Any]:
 
 
 def load(path: str | Path) -> Any:
-    """A network or machine that `save` wrote, proved again. Files are read as data, never as code."""
+    """A network or machine that `save` wrote, proved again, or a tape program. Files are data, never code."""
     manifest, tensors = read(path)
     _check_envelope(path, manifest, tensors)
     rebuild = _machine if _is_machine(manifest) else _loaded
     try:
+        if manifest["kind"] == PROGRAM:
+            return import_module("headsmith.machines.tape.program_files").loaded(manifest, tensors)
         found = rebuild(manifest, tensors)
         if _said(found.certificate) != manifest["certificate"]:
             raise Altered("the file claims something else than what is proved of its weights")
@@ -171,7 +180,8 @@ def _check_envelope(path: str | Path, manifest: Manifest, tensors: Tensors) -> N
         )
     if manifest.get("hash") != _hash(manifest, tensors):
         raise Altered(f"{path} was altered: it does not match its own hash")
-    if set(manifest) != (MACHINE_KEYS if _is_machine(manifest) else KEYS):
+    keys = PROGRAM_KEYS if manifest.get("kind") == PROGRAM else MACHINE_KEYS if _is_machine(manifest) else KEYS
+    if set(manifest) != keys:
         raise Altered(f"{path} was altered: its manifest has other entries than a file of Headsmith")
 
 
@@ -282,6 +292,8 @@ def certify(path: str | Path) -> Verdict:
         raise Refusal(f"{path} is not a file")
     try:
         net = load(path)
+        if not hasattr(net, "certificate"):
+            return Verdict(2, "it holds a tape program: a bound is proved of what a machine computes with it")
         certificate = net.certificate
     except Unreadable as refusal:
         return Verdict(2, str(refusal))

@@ -3,6 +3,7 @@
 hs.machine.Solver(features, samples, eps)                        regressions from prompts
 hs.machine.Attention(features, head_dim, tokens, domain, eps)    attention heads, linear layers, MLPs from prompts
 hs.machine.Tape(slot, slots, heads, domain, norm)                whole transformers, from prompts one after another
+hs.machine.host(module)                                          a tape that fits a torch module, and its program
 hs.machine.Neurons, hs.machine.Gradients                         Hopfield layers: the patterns carry the weights
 """
 
@@ -10,9 +11,10 @@ from headsmith.machines.attention import Attention
 from headsmith.machines.hopfield import Gradients, Neurons
 from headsmith.machines.result import Result
 from headsmith.machines.solver import Solver
+from headsmith.machines.tape.host import host
 from headsmith.machines.tape.tape import Tape
 
-__all__ = ["Attention", "Gradients", "Neurons", "Result", "Solver", "Tape"]
+__all__ = ["Attention", "Gradients", "Neurons", "Result", "Solver", "Tape", "host"]
 
 
 def __dir__() -> list[str]:

@@ -20,11 +20,11 @@ import copy
 import importlib.util
 import math
 import time
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -62,63 +62,34 @@ def weights() -> dict[str, Tensor]:
 
 
 def tokenize(text: str) -> list[int]:
-    """WordPiece ids with [CLS] and [SEP], lower case and without accents: greedy longest match first.
+    """WordPiece ids with [CLS] and [SEP], by the tokenizer that comes with the weights; long texts are refused.
 
     >>> tokenize("Hello, world!")     # doctest: +SKIP
     [101, 7592, 1010, 2088, 999, 102]
     """
-    vocabulary = _vocabulary()
-    ids = [vocabulary["[CLS]"]]
-    for word in _words(text):
-        ids += _pieces(word, vocabulary)
-    return [*ids[: LONGEST - 1], vocabulary["[SEP]"]]
+    ids = _tokenizer().encode(text).ids
+    if len(ids) > LONGEST:
+        raise Refusal(f"the text has {len(ids)} tokens, MiniLM takes {LONGEST}: embed it in parts")
+    return ids
 
 
 @cache
-def _vocabulary() -> dict[str, int]:
-    lines = (folder() / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    return {piece: i for i, piece in enumerate(lines)}
+def _tokenizer() -> Any:
+    if importlib.util.find_spec("tokenizers") is None:
+        raise Refusal("MiniLM's texts need a tokenizer: pip install --no-deps tokenizers brings it")
+    from tokenizers import Tokenizer
+
+    found = Tokenizer.from_file(str(folder() / "tokenizer.json"))
+    found.no_padding()
+    found.no_truncation()
+    return found
 
 
-def _words(text: str) -> list[str]:
-    """BERT's basic tokens: runs without white space, every punctuation mark and every Chinese character on its own."""
-    kept = []
-    for c in unicodedata.normalize("NFD", text.lower()):
-        kind = unicodedata.category(c)
-        if c in "\t\n\r" or kind == "Zs":
-            kept.append(" ")
-        elif kind == "Mn" or kind in ("Cc", "Cf") or c == "\ufffd":
-            continue
-        elif (
-            (
-                kind.startswith("P")
-                or 33 <= ord(c) <= 47
-                or 58 <= ord(c) <= 64
-                or 91 <= ord(c) <= 96
-                or 123 <= ord(c) <= 126
-            )
-            or 0x4E00 <= ord(c) <= 0x9FFF
-            or 0x3400 <= ord(c) <= 0x4DBF
-            or 0xF900 <= ord(c) <= 0xFAFF
-        ):
-            kept.append(f" {c} ")
-        else:
-            kept.append(c)
-    return "".join(kept).split()
-
-
-def _pieces(word: str, vocabulary: dict[str, int]) -> list[int]:
-    found, start = [], 0
-    while start < len(word) <= 100:
-        for end in range(len(word), start, -1):
-            piece = ("##" if start else "") + word[start:end]
-            if piece in vocabulary:
-                found.append(vocabulary[piece])
-                start = end
-                break
-        else:
-            return [vocabulary["[UNK]"]]
-    return found or [vocabulary["[UNK]"]]
+def embeddings(text: str) -> Tensor:
+    """What the first norm reads: the sums of word, position and type embeddings, (tokens, 384)."""
+    ids, found = tokenize(text), weights()
+    x = found["embeddings.word_embeddings.weight"][ids] + found["embeddings.position_embeddings.weight"][: len(ids)]
+    return x + found["embeddings.token_type_embeddings.weight"][0]
 
 
 @cache
@@ -128,7 +99,7 @@ def program(layer: int) -> HeadProgram:
     parts = [f"encoder.layer.{layer}.attention.self.{name}" for name in ("key", "query", "value")]
     k, q, v = [found[f"{part}.weight"].reshape(HEADS, SIZE, WIDTH) for part in parts]
     biases = [found[f"{part}.bias"].reshape(HEADS, SIZE) for part in parts]
-    return head(k, q, v, scale=1 / math.sqrt(SIZE), biases=(biases[0], biases[1], biases[2]))
+    return head(k, q, v, scale=f"1/sqrt({SIZE})", biases=(biases[0], biases[1], biases[2]))
 
 
 @cache
@@ -203,10 +174,7 @@ def map_from_prompts(name: str, x: Tensor, activation: str = "identity") -> Tens
 
 def embed(text: str, attend: Attend = direct, apply: Apply = plain) -> Tensor:
     """The sentence embedding, 384 numbers of norm 1, with the attention heads and linear maps that are given."""
-    ids = tokenize(text)
-    found = weights()
-    x = found["embeddings.word_embeddings.weight"][ids] + found["embeddings.position_embeddings.weight"][: len(ids)]
-    x = _norm(x + found["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+    x = _norm(embeddings(text), "embeddings.LayerNorm")
     for layer in range(LAYERS):
         at = f"encoder.layer.{layer}"
         mixed = attend(layer, x).movedim(0, -2).flatten(-2)

@@ -9,9 +9,10 @@ from headsmith.machines.prompts.heads import (
     nearest_neighbour,
     samples,
 )
-from headsmith.machines.prompts.layers import chain, mlp, norm, pool, residual
+from headsmith.machines.prompts.layers import chain, mlp, norm, pool, residual, unit
 from headsmith.machines.prompts.regression import elastic_net, huber, lasso, logistic, ols, ridge
 from headsmith.machines.prompts.rule import rule
+from headsmith.machines.prompts.sentence import minilm
 from headsmith.machines.prompts.training import training
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "linear",
     "logistic",
     "mean",
+    "minilm",
     "mlp",
     "nearest_neighbour",
     "norm",
@@ -35,6 +37,7 @@ __all__ = [
     "rule",
     "samples",
     "training",
+    "unit",
 ]
 
 

@@ -19,6 +19,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headsmith.functions import parse
+from headsmith.functions.jets import constant
+from headsmith.functions.values import nearest
+from headsmith.proof.ball_matrix import BallMatrix, Number, attention
 from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
 
@@ -29,7 +33,8 @@ Biases = tuple[Any, Any, Any]
 class HeadProgram:
     """An attention head, its scale folded into the queries: three matrices (head_dim, features), three biases.
 
-    The activation bends V; in a causal head a token sees itself and what stands before it.
+    The activation bends V; in a causal head a token sees itself and what stands before it. Folding rounds: `queries`
+    are W_Q and b_Q as they were given, which with the exact `scale` are what was asked for.
     """
 
     name: str
@@ -37,6 +42,8 @@ class HeadProgram:
     biases: tuple[Tensor, Tensor, Tensor]
     activation: str = "identity"
     causal: bool = False
+    scale: float | str = 1.0
+    queries: tuple[Tensor, Tensor] | None = None
 
     @property
     def features(self) -> int:
@@ -61,6 +68,22 @@ class HeadProgram:
             later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
             scores = scores.masked_fill(later, -torch.inf)
         return torch.softmax(scores, -1) @ FUNCTIONS[self.activation](v)
+
+    def enclosed(self, x: BallMatrix) -> BallMatrix:
+        """The exact head of the numbers that were given, in balls; the heads of a batch side by side."""
+        given = list(zip(self.weights, self.biases, strict=True))
+        given[1] = self.queries or given[1]
+        k, q, v = (x.linear(w.reshape(-1, w.shape[-1]), b.reshape(-1)) for w, b in given)
+        count = self.weights[0].shape[:-2].numel()
+        return attention(q, k, v.bent(self.activation), count, ball_of(self.scale), self.causal)
+
+    @property
+    def formula(self) -> str:
+        """What is enclosed, in words."""
+        scale = "" if self.scale == 1 else f"{exactly(self.scale) if isinstance(self.scale, float) else self.scale} "
+        sees = "the tokens up to its own" if self.causal else "all tokens"
+        value = "v" if self.activation == "identity" else _bent("v", self.activation)
+        return f"heads softmax({scale}q.k) {value} over {sees}, each of k, q, v an affine map of x"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +118,15 @@ class LinearProgram:
     def reference(self, x: Tensor) -> Tensor:
         return FUNCTIONS[self.activation](x.to(self.weight.dtype) @ self.weight.mT + self.bias)
 
+    def enclosed(self, x: BallMatrix) -> BallMatrix:
+        """The same in exact arithmetic, in balls."""
+        return x.linear(self.weight, self.bias).bent(self.activation)
+
+    @property
+    def formula(self) -> str:
+        """What is enclosed, in words."""
+        return "linear maps W x + b" if self.activation == "identity" else _bent("W x + b", self.activation)
+
 
 FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "identity": lambda z: z,
@@ -103,13 +135,15 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "gelu": nn.functional.gelu,
 }
+MEANT = {"silu": "t/(1 + exp(-t))", "gelu": "t (1 + erf(t/sqrt(2)))/2"}
+"""What is not clear from the name."""
 
 
 def head(
     W_K: Any,
     W_Q: Any,
     W_V: Any,
-    scale: float = 1.0,
+    scale: float | str = 1.0,
     biases: Biases | None = None,
     *,
     activation: str = "identity",
@@ -117,7 +151,8 @@ def head(
 ) -> HeadProgram:
     """V softmax(scale K^T Q): W_* are (head_dim, features), biases = (b_K, b_Q, b_V); leading axes batch heads.
 
-    activation bends V. In a chain the outputs of several heads stand side by side.
+    activation bends V. In a chain the outputs of several heads stand side by side. The scale is a number, or the
+    formula of one: "1/sqrt(32)" is proved as the number that no float is.
 
     >>> head([[1.0]], [[2.0]], [[3.0]]).reference(torch.tensor([[1.0]]))
     tensor([[3.]], dtype=torch.float64)
@@ -128,13 +163,14 @@ def head(
         raise Refusal(
             f"W_K, W_Q and W_V must have one shape (head_dim, features), not {shapes}; pad the smaller ones with zeros"
         )
-    if not (isinstance(scale, int | float) and math.isfinite(scale)):
-        raise Refusal(f"the scale of a head must be a finite number, not {scale!r}")
+    factor = _scale(scale)
     given = (None, None, None) if biases is None else biases
     if not (isinstance(given, tuple | list) and len(given) == 3):
         raise Refusal("the biases of a head are three, (b_K, b_Q, b_V); None stands for zeros")
     b_k, b_q, b_v = (bias_of(b, w, f"b_{n}") for b, w, n in zip(given, (k, q, v), "KQV", strict=True))
-    return HeadProgram("head", (k, q * scale, v), (b_k, b_q * scale, b_v), _held(activation), bool(causal))
+    kept = scale if isinstance(scale, str) else factor
+    folded = (k, q * factor, v), (b_k, b_q * factor, b_v)
+    return HeadProgram("head", *folded, _held(activation), bool(causal), kept, (q, b_q))
 
 
 def linear(Theta: Any, bias: Any = None, activation: str = "identity") -> LinearProgram:
@@ -203,6 +239,29 @@ def _gap(tokens: Tensor, inputs: int) -> float:
     x, data, asked = tokens[..., :inputs], tokens[..., -2] == 1, tokens[..., -1] == 1
     far = torch.cdist(x, x).square().masked_fill(~data.unsqueeze(-2), math.inf).amin(-1)
     return float(far[asked & far.isfinite()].amax()) if bool((asked & far.isfinite()).any()) else 0.0
+
+
+def _scale(scale: Any) -> float:
+    """A number, or a formula of one rounded to the nearest float."""
+    try:
+        number = nearest(parse(scale)) if isinstance(scale, str) and not parse(scale).variables else float(scale)
+    except (Refusal, TypeError, ValueError):
+        number = math.nan
+    if isinstance(scale, bool) or not math.isfinite(number):
+        raise Refusal(
+            f"the scale of a head must be a finite number or the formula of one, as 1/sqrt(64), not {scale!r}"
+        )
+    return number
+
+
+def ball_of(scale: float | str) -> Number:
+    """A scale as the exact number it is, in the present precision."""
+    return constant(parse(scale)) if isinstance(scale, str) else scale
+
+
+def _bent(inner: str, activation: str) -> str:
+    meant = f" with {activation}(t) = {MEANT[activation]}" if activation in MEANT else ""
+    return f"{activation}({inner}){meant}"
 
 
 def _held(activation: Any) -> str:

@@ -2,7 +2,7 @@
 
     norm(gamma, beta, eps)     gamma (x - mean x) / sqrt(var x + eps) + beta          residual(p, q, ...)   x + q(p(x))
     pool()                     the mean over the tokens, one vector                   chain(p, q, ...)      q(p(x))
-    mlp(torch_mlp)             a chain of linear programs
+    unit(features)             x / |x|                                                mlp(module)           linear maps
 
 A program is what is asked for, in the numbers that were given: `reference` runs it in float64 as torch would. How a
 machine runs it, with which scales and slots, is decided later (`machines/tape`).
@@ -29,6 +29,8 @@ from headsmith.machines.prompts.heads import (
     linear,
     numbers,
 )
+from headsmith.proof.ball_matrix import BallMatrix
+from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
 
 
@@ -53,6 +55,30 @@ class NormProgram:
         c = c - c.mean(-1, keepdim=True) if self.centred else c
         return self.gamma * c / (c.square().mean(-1, keepdim=True) + self.eps).sqrt() + self.beta
 
+    def enclosed(self, x: BallMatrix) -> BallMatrix:
+        """The same in exact arithmetic, in balls."""
+        return x.norm(self.gamma, self.beta, self.eps, self.centred)
+
+    @property
+    def formula(self) -> str:
+        """What is enclosed, in words."""
+        c = "x - mean x" if self.centred else "x"
+        return f"norms gamma c/sqrt(mean c^2 + eps) + beta with c = {c}, eps = {exactly(self.eps)}"
+
+
+@dataclass(frozen=True, eq=False)
+class UnitProgram(NormProgram):
+    """x / |x|: the RMS norm with eps = 0 and gamma = 1/sqrt(d), a number that no float is."""
+
+    def enclosed(self, x: BallMatrix) -> BallMatrix:
+        """The same in exact arithmetic, in balls."""
+        return x.unit()
+
+    @property
+    def formula(self) -> str:
+        """What is enclosed, in words."""
+        return "x/|x|"
+
 
 @dataclass(frozen=True, eq=False)
 class PoolProgram:
@@ -63,6 +89,15 @@ class PoolProgram:
     def reference(self, x: Tensor) -> Tensor:
         """(..., tokens, features) -> (..., features)."""
         return x.mean(-2)
+
+    def enclosed(self, x: BallMatrix) -> BallMatrix:
+        """The same in exact arithmetic, in balls."""
+        return x.mean()
+
+    @property
+    def formula(self) -> str:
+        """What is enclosed, in words."""
+        return "the mean over the tokens"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +110,15 @@ class ResidualProgram:
     def reference(self, x: Tensor) -> Tensor:
         """x + (stages one after another)(x)."""
         return x + in_turn(self.stages, x)
+
+    def enclosed(self, x: BallMatrix) -> BallMatrix:
+        """The same in exact arithmetic, in balls."""
+        return x + _enclosed(self.stages, x)
+
+    @property
+    def formula(self) -> str:
+        """What is enclosed, in words."""
+        return "x + what comes of x"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +137,10 @@ class ChainProgram:
         """(..., tokens, features) -> (..., tokens, outputs), or (..., outputs) behind a mean."""
         out = in_turn(self.stages, x)
         return out[..., 0, :] if self.pooled else out
+
+    def enclosed(self, x: BallMatrix) -> BallMatrix:
+        """The same in exact arithmetic, in balls."""
+        return _enclosed(self.stages, x)
 
 
 Stage = HeadProgram | LinearProgram | NormProgram | PoolProgram | ResidualProgram | ChainProgram
@@ -120,8 +168,14 @@ def in_turn(stages: tuple[Any, ...], x: Tensor) -> Tensor:
     return x
 
 
+def _enclosed(stages: tuple[Any, ...], x: BallMatrix) -> BallMatrix:
+    for stage in stages:
+        x = stage.enclosed(x)
+    return x
+
+
 def norm(gamma: Any, beta: Any = None, eps: float = 1e-5, centred: bool = True) -> NormProgram:
-    """Layer norm; centred=False is RMS norm, and gamma = 1/sqrt(d), eps = 0 of it the unit vector x / |x|.
+    """Layer norm; centred=False is RMS norm.
 
     >>> norm([1.0, 1.0], eps=0.0).reference(torch.tensor([[1.0, 3.0]]))
     tensor([[-1.,  1.]], dtype=torch.float64)
@@ -132,6 +186,18 @@ def norm(gamma: Any, beta: Any = None, eps: float = 1e-5, centred: bool = True) 
     if isinstance(eps, bool) or not (isinstance(eps, int | float) and 0 <= eps < math.inf):
         raise Refusal(f"eps of a norm must be a number that is not negative, not {eps!r}")
     return NormProgram("norm", weight, bias_of(beta, weight[:, None], "beta"), float(eps), bool(centred))
+
+
+def unit(features: int) -> UnitProgram:
+    """x / |x| for tokens of so many numbers.
+
+    >>> unit(2).reference(torch.tensor([3.0, 4.0], dtype=torch.float64)).round(decimals=9)
+    tensor([0.6000, 0.8000], dtype=torch.float64)
+    """
+    if not (isinstance(features, int) and not isinstance(features, bool) and features > 0):
+        raise Refusal(f"a unit vector has a positive whole number of features, not {features!r}")
+    gamma = torch.full((features,), features**-0.5, dtype=torch.float64)
+    return UnitProgram("unit", gamma, torch.zeros_like(gamma), 0.0, False)
 
 
 def pool() -> PoolProgram:

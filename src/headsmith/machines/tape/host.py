@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import math
 import os
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -20,12 +21,16 @@ from torch import Tensor, nn
 
 from headsmith.functions.modules import parts
 from headsmith.machines.prompts.bert import bert, bert_folder
+from headsmith.machines.prompts.descent import DescentProgram
 from headsmith.machines.prompts.heads import HeadProgram, LinearProgram
 from headsmith.machines.prompts.layers import ChainProgram, NormProgram, features
+from headsmith.machines.prompts.rule import RuleProgram
+from headsmith.machines.tape.descending import descent_sizes
 from headsmith.machines.tape.instruction import Sizes
 from headsmith.machines.tape.lowering import as_chain, every, lower, samples_of, slots_of
 from headsmith.machines.tape.modules import program_of
 from headsmith.machines.tape.program import TapeProgram
+from headsmith.machines.tape.rule_tokens import rule_sizes
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 
@@ -44,13 +49,19 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     """
     from headsmith.machines.tape.tape import Tape
 
+    if isinstance(module, DescentProgram | RuleProgram):
+        sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, WIDEST)
+        vm = Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads)
+        return vm, lower(module, sizes, domain=vm.domain)
     program, x = _read(module, tokens, sample, causal)
     slot, heads = _block(program)
     norm = _norm_range(program, slot, heads, x)
     sizes = Sizes(slot, slots_of(program, slot, heads, sample=x, norm=norm), heads)
     found = lower(program, sizes, sample=x, norm=norm)
     domain = 2.0 ** max(3, math.ceil(math.log2(ROOM * reach(found, x))))
-    return Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads, domain=domain, norm=norm), found
+    return Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads, domain=domain, norm=norm), replace(
+        found, domain=domain
+    )
 
 
 def hosted(
@@ -64,8 +75,10 @@ def hosted(
     causal: bool = False,
 ) -> TapeProgram:
     """The model as a tape for a block that is there already, or a refusal that says what does not fit."""
+    if isinstance(module, DescentProgram | RuleProgram):
+        return lower(module, sizes, domain=domain)
     program, x = _read(module, tokens, sample, causal)
-    found = lower(program, sizes, sample=x, norm=norm)
+    found = lower(program, sizes, sample=x, norm=norm, domain=domain)
     needed = reach(found, x)
     if needed > domain:
         raise Refusal(
@@ -75,9 +88,9 @@ def hosted(
     return found
 
 
-def reach(program: TapeProgram, x: Tensor) -> float:
+def reach(program: TapeProgram, x: Tensor | None) -> float:
     """The largest sum |theta s| + |bias| of a row, and |number| of a state, over all passes of a run on x."""
-    state, most, D = program.enter(x if program.start is None else None), 0.0, program.sizes.slot
+    state, most, D = program.enter(x), 0.0, program.sizes.slot
     for instruction in program:
         for rows in instruction.rows:
             total = rows.bias.abs().expand(*state.shape[:-1], -1)

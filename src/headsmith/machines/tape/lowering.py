@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -28,6 +30,7 @@ from headsmith.machines.prompts.layers import (
     features,
     flat,
 )
+from headsmith.machines.prompts.regression import Regression
 from headsmith.machines.prompts.rule import RuleProgram
 from headsmith.machines.tape.descending import lower_descent
 from headsmith.machines.tape.held import Held, added
@@ -45,9 +48,17 @@ Terms = list[tuple[Tensor | None, Held]]
 
 
 def lower(
-    program: Any, sizes: Sizes, *, sample: Any = None, norm: tuple[float, float] = NORM, domain: float = DOMAIN
+    program: Any,
+    sizes: Sizes,
+    *,
+    sample: Any = None,
+    norm: tuple[float, float] = NORM,
+    domain: float = DOMAIN,
+    scales: Sequence[float] | None = None,
 ) -> TapeProgram:
     """The instructions of a program for a block of these sizes; `sample` are tokens on which norms are measured.
+
+    scales: those of a tape that was lowered before, in place of a measurement.
 
     >>> from headsmith.machines.prompts.heads import linear
     >>> print(lower(linear([[1.0, 2.0]], activation="tanh"), Sizes(slot=4, slots=2, heads=1)).listing())
@@ -60,7 +71,7 @@ def lower(
     if isinstance(program, RuleProgram):
         return lower_rule(program, sizes, domain)
     source = as_chain(program)
-    work = _Lowering(sizes, norm)
+    work = _Lowering(sizes, norm, scales)
     tape = work.tape(source, samples_of(source, sample))
     D, S, H = sizes.slot, sizes.slots, sizes.heads
     if work.slots > S:
@@ -68,7 +79,7 @@ def lower(
             f"this program takes {work.slots} slots of {D} numbers, the block has {S}: "
             f"hs.machine.Tape(slot={D}, slots={work.slots}, heads={H}) holds it"
         )
-    return tape
+    return replace(tape, norm=norm, domain=domain)
 
 
 def slots_of(program: Any, slot: int, heads: int, *, sample: Any = None, norm: tuple[float, float] = NORM) -> int:
@@ -83,6 +94,10 @@ def as_chain(program: Any) -> ChainProgram:
     """The program as a chain; what a tape does not run is refused."""
     if isinstance(program, SampleProgram):
         raise Refusal(f"{program.name} becomes a head when it sees its tokens X: give program.on(X) to the tape")
+    if isinstance(program, Regression):
+        raise Refusal(
+            f"{program.name} is a problem: hs.machine.Solver solves it, and hs.prompt.descent is a tape for it"
+        )
     if not isinstance(program, Stage):
         raise Refusal(f"a tape runs the programs of hs.prompt, not {type(program).__name__}")
     return program if isinstance(program, ChainProgram) else ChainProgram("chain", (program,))
@@ -113,8 +128,10 @@ def every(program: Any) -> list[Any]:
 class _Lowering:
     """Instructions as they are made, the slots that are taken, and the samples as they pass through."""
 
-    def __init__(self, sizes: Sizes, norm: tuple[float, float]) -> None:
+    def __init__(self, sizes: Sizes, norm: tuple[float, float], scales: Sequence[float] | None = None) -> None:
         self.sizes, self.norm_range = sizes, norm
+        self.given = None if scales is None else list(scales)
+        self.scales: list[float] = []
         self.instructions: list[Instruction] = []
         self.kept: Counter[int] = Counter()  # slots that a residual sum still needs
         self.slots = 0
@@ -122,9 +139,20 @@ class _Lowering:
 
     def tape(self, source: ChainProgram, x: Tensor) -> TapeProgram:
         """The whole program, whether it fits or not."""
-        held, inputs = self.enter(x, any(isinstance(stage, NormProgram) for stage in every(source)))
+        norms = sum(isinstance(stage, NormProgram) for stage in every(source))
+        if self.given is not None and len(self.given) != norms:
+            raise Refusal(f"{len(self.given)} scales are given for {norms} norms")
+        held, inputs = self.enter(x, norms > 0 and self.given is None)
         held = self.written(self.run((source,), held))
-        return TapeProgram(self.sizes, source, tuple(self.instructions), inputs, held.stretches, pooled=source.pooled)
+        return TapeProgram(
+            self.sizes,
+            source,
+            tuple(self.instructions),
+            inputs,
+            held.stretches,
+            pooled=source.pooled,
+            scales=tuple(self.scales),
+        )
 
     def enter(self, x: Tensor, measured: bool) -> tuple[Held, tuple[Stretch, ...]]:
         """The tokens in the first slots; `measured` where samples have to pass through."""
@@ -237,7 +265,9 @@ class _Lowering:
         weights, shift = self.rows(
             [(centring if m is None else centring @ m, held) for m, held in terms], centring @ bias
         )
-        s = self._scale(program, Instruction(name, (Rows("V", weights, shift),)))
+        reading = Instruction(name, (Rows("V", weights, shift),))
+        s = self._scale(program, reading) if self.given is None else self.given[len(self.scales)]
+        self.scales.append(s)
         rows = Rows("V", {slot: s * w for slot, w in weights.items()}, s * shift)
         floor = Rows("g", {}, torch.tensor([s * s * program.eps], dtype=torch.float64))
         slot = self.free(set())

@@ -52,7 +52,9 @@ def lower_rule(program: RuleProgram, sizes: Sizes, domain: float) -> TapeProgram
     )
     loop = (Instruction("rule", keys.rows(), view="whole", put={2: "set"}), step)
     out = (Stretch(1, 0, 0, d),)
-    return TapeProgram(sizes, program, (), (), out, loop, program.steps, (), start, keys.unit, pooled=True)
+    return TapeProgram(
+        sizes, program, (), (), out, loop, program.steps, (), start, keys.unit, pooled=True, domain=domain
+    )
 
 
 class _Keys:
