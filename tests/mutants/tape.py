@@ -76,13 +76,13 @@ MUTANTS = [
         "                pass",
     ),
     _mutant(
-        "cheap bound", "ranges", "total = total + length * torch.linalg", "total = total + 0.5 * length * torch.linalg"
+        "cheap bound", "ranges", "bound = bound + length * torch.linalg", "bound = bound + 0.5 * length * torch.linalg"
     ),
     _mutant(
         "cheap bias",
         "ranges",
-        '"""|theta|_2 |s|_2 + |bias|, slot by slot, rounded up: (..., tokens, rows)."""\n    total = rows.bias.to(state).abs()',
-        '"""|theta|_2 |s|_2 + |bias|."""\n    total = 0 * rows.bias.to(state).abs()',
+        "bound = rows.bias.to(state).abs()",
+        "bound = 0 * rows.bias.to(state).abs()",
     ),
     _mutant(
         "signs in a sum",

@@ -45,8 +45,8 @@ def test_its_numbers():
         ({"slot": 0}, "slot must be a positive whole number"),
         ({"heads": 3}, "3 heads do not share 8 numbers"),
         ({"domain": -1.0}, "domain, the largest sum"),
-        ({"domain": 1e5}, "slots of 8 numbers hold a domain from 1 to 5790"),
-        ({"domain": 0.5}, "hold a domain from 1"),
+        ({"domain": 2049.0}, "proved on domains from 1 to 2048, not on 2049: scale the program"),
+        ({"domain": 0.5}, "proved on domains from 1"),
         ({"norm": (2.0, 1.0)}, "from below to above"),
         ({"norm": (0.0, 1.0)}, r"the least \|c\|\^2 \+ g"),
         ({"norm": 3.0}, "norm is the range"),
@@ -76,6 +76,11 @@ def test_a_file_whose_sizes_are_lies(tmp_path):
     for size, value in (("domain", 512.0), ("low", 2.0**-8), ("high", 128.0), ("domain", 255.0), ("root", 1e-13)):
         lie = {**manifest, "parameters": {**manifest["parameters"], size: {"float": value.hex()}}}
         assert hs.certify(write(tmp_path / "forged.safetensors", seal(lie, tensors), tensors)).status == 1
+
+
+def test_the_widest_domain_is_proved():
+    vm = hs.machine.Tape(slot=2, slots=1, heads=1, domain=2048.0)
+    assert vm.promises["self"].total < 1e-9
 
 
 @pytest.mark.parametrize("name", ["read.anchors", "normalise.levels", "bend.tables.4", "bend.tables.3"])

@@ -33,8 +33,8 @@ from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
+MOST = 2.0**11  # domain: beyond it the scores of ReLU, 2^40 z, are rounded by more than can be bounded
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
-LIMIT = 2.0**28  # D domain^2: scores beyond it would come near to those that shut a gate
 
 
 class Tape(Machine):
@@ -80,9 +80,10 @@ class Tape(Machine):
             raise Refusal(f"{heads} heads do not share {slot} numbers: take a number of heads that divides the slot")
         if not self.low < self.high:
             raise Refusal(f"norm is the range of |c|^2 + g, from below to above, not ({low!r}, {high!r})")
-        if not self.domain >= 1 or self.slot * self.domain**2 > LIMIT:
-            most = (LIMIT / self.slot) ** 0.5
-            raise Refusal(f"slots of {slot} numbers hold a domain from 1 to {number(most)}, not {number(self.domain)}")
+        if not 1 <= self.domain <= MOST:
+            raise Refusal(
+                f"a tape is proved on domains from 1 to {number(MOST)}, not on {number(self.domain)}: scale the program"
+            )
         self.root = positive("the error of the table of 1/sqrt", root)
         self.reads = frozen.count(self.sizes) + 1, slots * slot + len(frozen.MORE)
         self.parameters = {
