@@ -45,7 +45,7 @@ def test_its_numbers():
         ({"slot": 0}, "slot must be a positive whole number"),
         ({"heads": 3}, "3 heads do not share 8 numbers"),
         ({"domain": -1.0}, "domain, the largest sum"),
-        ({"domain": 2049.0}, "proved on domains from 1 to 2048, not on 2049: scale the program"),
+        ({"domain": 1030.0}, "proved on domains from 1 to 1024, not on 1030: scale the program"),
         ({"domain": 0.5}, "proved on domains from 1"),
         ({"norm": (2.0, 1.0)}, "from below to above"),
         ({"norm": (0.0, 1.0)}, r"the least \|c\|\^2 \+ g"),
@@ -79,7 +79,7 @@ def test_a_file_whose_sizes_are_lies(tmp_path):
 
 
 def test_the_widest_domain_is_proved():
-    vm = hs.machine.Tape(slot=2, slots=1, heads=1, domain=2048.0)
+    vm = hs.machine.Tape(slot=2, slots=1, heads=1, domain=1024.0)
     assert vm.promises["self"].total < 1e-9
 
 

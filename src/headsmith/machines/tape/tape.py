@@ -33,7 +33,7 @@ from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
-MOST = 2.0**11  # domain: beyond it the scores of ReLU, 2^40 z, are rounded by more than can be bounded
+MOST = 2.0**10  # domain: beyond it the scores of ReLU, 2^40 z, are rounded by more than can be bounded
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
 
 
@@ -82,7 +82,7 @@ class Tape(Machine):
             raise Refusal(f"norm is the range of |c|^2 + g, from below to above, not ({low!r}, {high!r})")
         if not 1 <= self.domain <= MOST:
             raise Refusal(
-                f"a tape is proved on domains from 1 to {number(MOST)}, not on {number(self.domain)}: scale the program"
+                f"a tape is proved on domains from 1 to {exactly(MOST)}, not on {exactly(self.domain)}: scale the program"
             )
         self.root = positive("the error of the table of 1/sqrt", root)
         self.reads = frozen.count(self.sizes) + 1, slots * slot + len(frozen.MORE)
