@@ -45,7 +45,7 @@ def test_its_numbers():
         ({"slot": 0}, "slot must be a positive whole number"),
         ({"heads": 3}, "3 heads do not share 8 numbers"),
         ({"domain": -1.0}, "domain, the largest sum"),
-        ({"domain": 1030.0}, "proved on domains from 1 to 1024, not on 1030: scale the program"),
+        ({"domain": 1030.0}, "proved on domains from 1 to 1024, not 1030: scale the program"),
         ({"domain": 0.5}, "proved on domains from 1"),
         ({"norm": (2.0, 1.0)}, "from below to above"),
         ({"norm": (0.0, 1.0)}, r"the least \|c\|\^2 \+ g"),

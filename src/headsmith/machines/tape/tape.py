@@ -82,7 +82,7 @@ class Tape(Machine):
             raise Refusal(f"norm is the range of |c|^2 + g, from below to above, not ({low!r}, {high!r})")
         if not 1 <= self.domain <= MOST:
             raise Refusal(
-                f"a tape is proved on domains from 1 to {exactly(MOST)}, not on {exactly(self.domain)}: scale the program"
+                f"a tape is proved on domains from 1 to {exactly(MOST)}, not {exactly(self.domain)}: scale the program"
             )
         self.root = positive("the error of the table of 1/sqrt", root)
         self.reads = frozen.count(self.sizes) + 1, slots * slot + len(frozen.MORE)
