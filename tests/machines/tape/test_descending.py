@@ -85,9 +85,7 @@ def test_diabetes_as_it_is(options):
     tape = lower(program, Sizes(384, 7, 12))
     wanted = program.reference()
     assert float((tape.reference() - wanted).abs().max()) <= 1e-12 * float(wanted.abs().max())
-    assert len(tape.loop) == (4 if options.get("loss") == "huber" else 3) and len(tape) == 50 * len(tape.loop) + bool(
-        program.sparse
-    )
+    assert len(tape.loop) == (4 if options.get("loss") == "huber" else 3) and len(tape) == 50 * len(tape.loop)
 
 
 def test_the_block_that_suits_a_program_holds_it():

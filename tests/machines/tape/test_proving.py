@@ -9,7 +9,7 @@ import headsmith as hs
 from headsmith.functions import precision
 from headsmith.machines.tape.proving import prove
 from headsmith.proof.ball_matrix import BallMatrix
-from headsmith.proof.certificate import SLACK
+from headsmith.proof.certificate import SLACK, StaleCertificate
 from headsmith.refusal import Refusal
 
 from ..prompts.test_layers import LAYER, PROGRAMS, heads, linear, random
@@ -134,3 +134,27 @@ def test_float32_tokens_are_the_numbers_they_are():
     program, x = chain(linear(2, 4)), X.float()
     assert prove(program, x, program.reference(x)).bound < 1e-14
     assert prove(program, X, program.reference(x)).bound > 1e-9
+
+
+@pytest.mark.parametrize("name", ["transformer", "causal head that bends", "mlp"])
+def test_a_run_of_a_tape_proves_its_own_value(name):
+    vm, program = hs.machine.host(PROGRAMS[name], sample=X)
+    result = vm(program, X)
+    certificate = result.prove()
+    error = float((result.value - PROGRAMS[name].reference(X)).abs().max())
+    assert error - 1e-13 <= certificate.bound <= 1.01 * error + 1e-13
+    with pytest.raises(Refusal, match="balls of 40 bits"):
+        result.prove(bits=40)
+    result.value[0] += 1.0
+    with pytest.raises(StaleCertificate, match="changed after the run"):
+        result.prove()
+
+
+def test_programs_without_a_value_in_balls_are_refused():
+    with pytest.raises(Refusal, match=r"program.on\(X\)"):
+        prove(hs.prompt.mean(), X, X)
+    with pytest.raises(Refusal, match="needs its X"):
+        prove(PROGRAMS["mlp"], None, X)
+    tokens = hs.prompt.samples([[0.0], [1.0]], [2.0, 4.0], [[0.5]])
+    head = hs.prompt.kernel_regression(1.5).on(tokens)
+    assert prove(head, tokens, head.reference(tokens)).bound < 1e-14

@@ -9,7 +9,6 @@ nothing is run, no class of another package is imported.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -116,5 +115,5 @@ class _Encoder:
         biases = [self.tensor(f"{at}.{part}.bias").reshape(count, size) for part in ("key", "query", "value")]
         k, q, v = (part.reshape(count, size, -1) for part in (k, q, v))
         causal = bool(self.config.get("is_decoder", False))
-        program = head(k, q, v, 1 / math.sqrt(size), (biases[0], biases[1], biases[2]), causal=causal)
+        program = head(k, q, v, f"1/sqrt({size})", (biases[0], biases[1], biases[2]), causal=causal)
         return replace(program, name=name)

@@ -19,9 +19,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from flint import arb, arb_mat
 from torch import Tensor
 
+from headsmith.functions import series
 from headsmith.machines.prompts.regression import penalty, responses, samples_matrix
+from headsmith.proof.ball_matrix import BallMatrix, entered, entrywise
+from headsmith.records.shown import exactly
 from headsmith.reference.solvers import LOSSES
 from headsmith.refusal import Refusal
 
@@ -70,6 +74,42 @@ class DescentProgram:
         if self.loss == "logistic":
             return torch.sigmoid(z) - self.y
         return (z - self.y).clamp(-self.delta, self.delta) if self.loss == "huber" else z - self.y
+
+    def enclosed(self) -> BallMatrix:
+        """The coefficients after all steps in exact arithmetic, in balls; one row a penalty."""
+        X, count = entered(self.X), len(self.l1)
+        y = entered(self.y.expand(count, -1))
+        rate, keep = arb(self.rate), 1 - arb(self.rate) * arb(self.l2)
+        thresholds = [rate * arb(penalty) for penalty in self.l1.tolist() for _ in range(X.ncols())]
+        w = old = arb_mat(count, X.ncols())
+        for _ in range(self.steps):
+            v = w + (w - old) * arb(self.momentum)
+            u = v * keep - self._slope(v * X.transpose(), y) * X * (rate / len(self.y))
+            w, old = (_soft(u, thresholds) if self.sparse else u), w
+        return BallMatrix(w, (1,) * count)
+
+    def _slope(self, z: arb_mat, y: arb_mat) -> arb_mat:
+        if self.loss == "logistic":
+            return entrywise(series.sigmoid, z) - y
+        return (
+            entrywise(lambda r: r.max(arb(-self.delta)).min(arb(self.delta)), z - y) if self.loss == "huber" else z - y
+        )
+
+    @property
+    def formula(self) -> str:
+        """What is enclosed, in words."""
+        slope = {"squared": "r", "huber": f"clip(r, {exactly(self.delta)})", "logistic": "sigmoid(X v) - y"}[self.loss]
+        sizes = f"rate {exactly(self.rate)}, l2 {exactly(self.l2)}, theta {exactly(self.momentum)}"
+        return (
+            f"w <- soft(v - rate (X' slope/n + l2 v), rate l1), v = w + theta (w - w'), from w = w' = 0, "
+            f"slope = {slope} of r = X v - y, {sizes}"
+        )
+
+
+def _soft(u: arb_mat, thresholds: list[arb]) -> arb_mat:
+    """relu(u - t) - relu(-u - t), entry by entry."""
+    pairs = zip(u.entries(), thresholds, strict=True)
+    return arb_mat(u.nrows(), u.ncols(), [(x - t).max(arb(0)) - (-x - t).max(arb(0)) for x, t in pairs])
 
 
 def descent(

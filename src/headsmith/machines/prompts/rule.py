@@ -12,16 +12,20 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from flint import arb, arb_mat, ctx
 from torch import Tensor
 
 from headsmith.compiler.request import Request, read_eps
 from headsmith.compiler.rules import tabulate
 from headsmith.functions import Expression
+from headsmith.functions.enclosures import at
 from headsmith.functions.misbehaviour import refuse_misbehaviour
 from headsmith.machines.prompts.descent import read_rate, read_steps
 from headsmith.machines.prompts.regression import responses, samples_matrix
+from headsmith.proof.ball_matrix import BallMatrix, entered, entrywise
 from headsmith.proof.residuals import Ranges
 from headsmith.proof.statement import Head
+from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
 from headsmith.targets.rule import ResidualRule
 
@@ -51,6 +55,19 @@ class RuleProgram:
             z = self.X @ path[-1] - self.y
             path.append(path[-1] - self.rate * (self.f(z) @ self.X) / len(self.y))
         return path
+
+    def enclosed(self) -> BallMatrix:
+        """The coefficients after all steps in exact arithmetic, with f itself, in balls."""
+        X, y, names = entered(self.X), entered(self.y[None]), self.f.variables
+        w, rate = arb_mat(1, X.ncols()), arb(self.rate) / len(self.y)
+        for _ in range(self.steps):
+            w = w - entrywise(lambda z: at(self.f, dict.fromkeys(names, z), ctx.prec), w * X.transpose() - y) * X * rate
+        return BallMatrix(w, (1,))
+
+    @property
+    def formula(self) -> str:
+        """What is enclosed, in words."""
+        return f"w <- w - rate mean_i f(w . x_i - y_i) x_i from w = 0, f(t) = {self.f}, rate {exactly(self.rate)}"
 
     @cached_property
     def table(self) -> Head:

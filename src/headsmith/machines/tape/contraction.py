@@ -21,13 +21,29 @@ from numpy.typing import NDArray
 
 from headsmith.functions import precision
 from headsmith.functions.balls import ceil_float
+from headsmith.machines.prompts.descent import DescentProgram
 from headsmith.proof.spectrum import gram, largest_eigenvalue, least_eigenvalue
+from headsmith.refusal import Refusal
 
 Floats = NDArray[np.float64]
 
 SLOPES: Mapping[str, tuple[float, float]] = {"squared": (1.0, 1.0), "logistic": (0.0, 0.25), "huber": (0.0, 1.0)}
 """The least and the largest slope of f, the derivative of each loss."""
 BITS = 128
+
+
+def contraction(program: DescentProgram) -> float:
+    """q of the steps of a descent, rounded up: below 1 they forget, at 1 they do not, above it they run away.
+
+    >>> contraction(hs.prompt.descent([[1.0], [2.0]], [2.0, 4.0], l2=0.5, rate=0.1))      # X'X/n = 5/2
+    0.7000000...
+    """
+    if program.momentum:
+        raise Refusal(
+            f"a step of {program.name} depends on two iterates, as it has momentum: nothing is known of how close it "
+            "brings pairs of them; momentum=0 has a factor"
+        )
+    return step_factor(program.X.numpy(), program.loss, program.rate, program.l2)
 
 
 def step_factor(X: Floats, loss: str, rate: float, l2: float = 0.0) -> float:

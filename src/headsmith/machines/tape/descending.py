@@ -29,22 +29,21 @@ def descent_sizes(program: DescentProgram, widest: int) -> Sizes:
     """The block that suits it: up to `widest` samples a pass."""
     rows = _Steps.clauses(program) * len(program.y)
     D = max(_Steps.copies(program) * program.X.shape[1], min(widest, rows))
-    return Sizes(D, max(2, 1 + -(-rows // D) + program.path), 1)
+    return Sizes(D, 1 + -(-rows // D) + program.path, 1)
 
 
 def lower_descent(program: DescentProgram, sizes: Sizes, domain: float) -> TapeProgram:
-    """The tape: a loop of one step, and a last instruction that puts w = p - m together."""
+    """The tape: a loop of one step."""
     steps = _Steps(program, sizes, domain)
     d, loop = program.X.shape[1], (*steps.residuals(), steps.update())
     start = torch.zeros(len(program.l1), sizes.slots * sizes.slot + 1, dtype=torch.float64)
     start[:, -1] = 1.0
     if program.path:
         start[:, steps.penalty * sizes.slot] = program.l1 / steps.unit
-    closing = steps.together() if program.sparse else ()
-    out = Stretch(1 if program.sparse else 0, 0, 0, d)
+    minus = (Stretch(0, d, 0, d),) if program.sparse else ()
     return TapeProgram(
-        sizes, program, (), (), (out,), loop, program.steps, closing, start, steps.unit, pooled=not program.path,
-        domain=domain,
+        sizes, program, (), (), (Stretch(0, 0, 0, d),), loop, program.steps, start=start, unit=steps.unit,
+        pooled=not program.path, minus=minus, domain=domain,
     )  # fmt: skip
 
 
@@ -71,7 +70,7 @@ class _Steps:
     def _check(self, count: int) -> None:
         D, S, H = self.sizes.slot, self.sizes.slots, self.sizes.heads
         wide = self.copies(self.program) * self.program.X.shape[1]
-        needed = max(2, 1 + count + self.program.path)
+        needed = 1 + count + self.program.path
         if wide > D:
             raise Refusal(
                 f"{self.program.name} keeps {wide} numbers of its {self.program.X.shape[1]} coefficients in one slot, "
@@ -177,13 +176,6 @@ class _Steps:
         return Instruction(
             "proximal step" if p.sparse else "step", tuple(rows), "relu" if p.sparse else "identity", put={0: "set"}
         )
-
-    def together(self) -> tuple[Instruction, ...]:
-        """w = p - m."""
-        d = self.program.X.shape[1]
-        eye = torch.eye(d, dtype=torch.float64)
-        rows = Rows("V", {0: torch.cat([eye, -eye], 1)}, torch.zeros(d, dtype=torch.float64))
-        return (Instruction("p - m", (rows,), put={1: "set"}),)
 
 
 def power(x: float) -> float:

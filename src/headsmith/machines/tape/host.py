@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import math
 import os
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -58,7 +59,9 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     sizes = Sizes(slot, slots_of(program, slot, heads, sample=x, norm=norm), heads)
     found = lower(program, sizes, sample=x, norm=norm)
     domain = 2.0 ** max(3, math.ceil(math.log2(ROOM * reach(found, x))))
-    return Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads, domain=domain, norm=norm), found
+    return Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads, domain=domain, norm=norm), replace(
+        found, domain=domain
+    )
 
 
 def hosted(
@@ -75,7 +78,7 @@ def hosted(
     if isinstance(module, DescentProgram | RuleProgram):
         return lower(module, sizes, domain=domain)
     program, x = _read(module, tokens, sample, causal)
-    found = lower(program, sizes, sample=x, norm=norm)
+    found = lower(program, sizes, sample=x, norm=norm, domain=domain)
     needed = reach(found, x)
     if needed > domain:
         raise Refusal(

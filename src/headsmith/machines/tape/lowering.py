@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -29,6 +30,7 @@ from headsmith.machines.prompts.layers import (
     features,
     flat,
 )
+from headsmith.machines.prompts.regression import Regression
 from headsmith.machines.prompts.rule import RuleProgram
 from headsmith.machines.tape.descending import lower_descent
 from headsmith.machines.tape.held import Held, added
@@ -77,7 +79,7 @@ def lower(
             f"this program takes {work.slots} slots of {D} numbers, the block has {S}: "
             f"hs.machine.Tape(slot={D}, slots={work.slots}, heads={H}) holds it"
         )
-    return tape
+    return replace(tape, norm=norm, domain=domain)
 
 
 def slots_of(program: Any, slot: int, heads: int, *, sample: Any = None, norm: tuple[float, float] = NORM) -> int:
@@ -92,6 +94,10 @@ def as_chain(program: Any) -> ChainProgram:
     """The program as a chain; what a tape does not run is refused."""
     if isinstance(program, SampleProgram):
         raise Refusal(f"{program.name} becomes a head when it sees its tokens X: give program.on(X) to the tape")
+    if isinstance(program, Regression):
+        raise Refusal(
+            f"{program.name} is a problem: hs.machine.Solver solves it, and hs.prompt.descent is a tape for it"
+        )
     if not isinstance(program, Stage):
         raise Refusal(f"a tape runs the programs of hs.prompt, not {type(program).__name__}")
     return program if isinstance(program, ChainProgram) else ChainProgram("chain", (program,))

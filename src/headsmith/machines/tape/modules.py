@@ -10,7 +10,6 @@ Whether the module computes what its types say is asked in `host`, which runs it
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -171,5 +170,5 @@ def _attention(part: Any, causal: bool, at: str) -> tuple[HeadProgram, LinearPro
     shift = torch.zeros(3 * d) if part.in_proj_bias is None else part.in_proj_bias
     q, k, v = part.in_proj_weight.detach().cpu().double().reshape(3, heads, d // heads, d)
     b_q, b_k, b_v = shift.detach().cpu().double().reshape(3, heads, d // heads)
-    program = head(k, q, v, 1 / math.sqrt(d // heads), (b_k, b_q, b_v), causal=causal)
+    program = head(k, q, v, f"1/sqrt({d // heads})", (b_k, b_q, b_v), causal=causal)
     return replace(program, name=f"{at}heads"), _linear(part.out_proj, f"{at}W_O")

@@ -3,7 +3,8 @@
     enter(X)   state (..., T, S D + 1): every token of X in the slots that `inputs` names, zeros elsewhere, and a 1;
                a program that carries its data has a `start` instead, and takes no X
     run        instructions, then `loop` as many `times` as it says, then `closing`
-    leave      the numbers of the state that `outputs` names, times `unit`, a power of two
+    leave      the numbers of the state that `outputs` names, times `unit`, a power of two; a number that is kept as a
+               positive and a negative part, one of which is 0, comes out as the one less the other (`minus`)
 
 Between enter and leave only the block computes: both copy numbers, and nothing else.
 """
@@ -47,7 +48,8 @@ class TapeProgram(Shown):
 
     unit       the value is this many times what the block computed: a power of two, so nothing is rounded
     pooled     all tokens hold one vector, which is the value
-    scales     what each norm multiplies its numbers by; domain: the one for which units of a loop were chosen
+    scales     what each norm multiplies its numbers by
+    domain, norm   the ranges of the block that it was lowered for
     """
 
     sizes: Sizes
@@ -61,8 +63,10 @@ class TapeProgram(Shown):
     start: Tensor | None = None
     unit: float = 1.0
     pooled: bool = False
+    minus: tuple[Stretch, ...] = ()
     scales: tuple[float, ...] = ()
     domain: float = 256.0
+    norm: tuple[float, float] = (2.0**-6, 2.0**6)
 
     @property
     def width(self) -> int:
@@ -120,11 +124,21 @@ class TapeProgram(Shown):
             raise Refusal(f"{self.source.name} runs on X (..., tokens, {self.features} features), not {tuple(x.shape)}")
         return x
 
+    def given(self, state: Tensor) -> Tensor | None:
+        """The X that was entered; none where the program carries its data."""
+        if self.start is not None:
+            return None
+        return torch.cat([state[..., p.of(self.sizes)] for p in sorted(self.inputs, key=lambda p: p.first)], -1)
+
     def leave(self, state: Tensor) -> Tensor:
         """The value in a state: (..., tokens, outputs), or (..., outputs) where the tokens were pooled."""
-        parts = [state[..., place.of(self.sizes)] for place in sorted(self.outputs, key=lambda place: place.first)]
-        value = torch.cat(parts, -1) * self.unit
+        value = self._read(self.outputs, state) * self.unit
+        if self.minus:
+            value = value - self._read(self.minus, state) * self.unit
         return value[..., 0, :] if self.pooled else value
+
+    def _read(self, stretches: tuple[Stretch, ...], state: Tensor) -> Tensor:
+        return torch.cat([state[..., s.of(self.sizes)] for s in sorted(stretches, key=lambda s: s.first)], -1)
 
     def reference(self, X: Any = None) -> Tensor:
         """What the instructions compute, pass by pass, by plain formulas in float64."""

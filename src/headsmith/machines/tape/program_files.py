@@ -2,7 +2,8 @@
 
     {"format": 2, "kind": "tape program",
      "program":       a tree of {"kind": "chain" | "linear" | ..., its fields}: numbers in hexadecimal, arrays by tensor
-     "block":         {"slot", "slots", "heads", "domain"}, "scales": those of the norms, "features": numbers of a token
+     "block":         {"slot", "slots", "heads", "domain", "norm"}
+     "scales":        what each norm multiplies its numbers by; "features": numbers of a token
      "instructions":  for each of them its name, the slots it reads and writes, activation, view, size
      "hash":          SHA-256 of all of it and of every tensor}
 
@@ -32,10 +33,12 @@ from headsmith.machines.prompts.layers import (
     NormProgram,
     PoolProgram,
     ResidualProgram,
+    UnitProgram,
     chain,
     norm,
     pool,
     residual,
+    unit,
 )
 from headsmith.machines.prompts.rule import RuleProgram, rule
 from headsmith.machines.prompts.sentence import SentenceProgram
@@ -48,6 +51,7 @@ KINDS: dict[str, type] = {
     "head": HeadProgram,
     "linear": LinearProgram,
     "norm": NormProgram,
+    "unit": UnitProgram,
     "pool": PoolProgram,
     "residual": ResidualProgram,
     "chain": ChainProgram,
@@ -56,10 +60,9 @@ KINDS: dict[str, type] = {
     "rule": RuleProgram,
 }
 BUILD: dict[type, Callable[[Any], Any]] = {  # through the public doors, which refuse what is no program
-    HeadProgram: lambda p: head(
-        p.weights[0], p.weights[1], p.weights[2], biases=p.biases, activation=p.activation, causal=p.causal
-    ),
+    HeadProgram: lambda p: _head(p),
     LinearProgram: lambda p: linear(p.weight, p.bias, p.activation),
+    UnitProgram: lambda p: unit(p.features),
     NormProgram: lambda p: norm(p.gamma, p.beta, p.eps, p.centred),
     PoolProgram: lambda p: pool(),
     ResidualProgram: lambda p: residual(*p.stages),
@@ -73,6 +76,14 @@ BUILD: dict[type, Callable[[Any], Any]] = {  # through the public doors, which r
 }  # fmt: skip
 
 
+def _head(program: HeadProgram) -> HeadProgram:
+    """The head of the queries that were given and of their scale; folding the two is done again."""
+    (k, q, v), (b_k, b_q, b_v) = program.weights, program.biases
+    q, b_q = program.queries or (q, b_q)
+    found = head(k, q, v, program.scale, (b_k, b_q, b_v), activation=program.activation, causal=program.causal)
+    return found if program.queries else replace(found, queries=None)
+
+
 def save(tape: TapeProgram, path: str | Path) -> Path:
     """Writes the file."""
     manifest, tensors = _record(tape)
@@ -82,7 +93,8 @@ def save(tape: TapeProgram, path: str | Path) -> Path:
 def _record(tape: TapeProgram) -> tuple[Manifest, dict[str, Tensor]]:
     """What a file says of a program, without its hash, and the arrays."""
     sizes, tensors = tape.sizes, dict[str, Tensor]()
-    block = {"slot": sizes.slot, "slots": sizes.slots, "heads": sizes.heads, "domain": tape.domain.hex()}
+    ranges = {"domain": tape.domain.hex(), "norm": [end.hex() for end in tape.norm]}
+    block = {"slot": sizes.slot, "slots": sizes.slots, "heads": sizes.heads, **ranges}
     manifest = {
         "format": FORMAT,
         "kind": PROGRAM,
@@ -102,8 +114,9 @@ def loaded(manifest: Manifest, tensors: Mapping[str, Tensor]) -> TapeProgram:
     if not all(0 < scale < math.inf and math.frexp(scale)[0] == 0.5 for scale in scales):
         raise Altered("a scale of a norm is a power of two")
     sizes, domain = Sizes(block["slot"], block["slots"], block["heads"]), float.fromhex(block["domain"])
+    low, high = (float.fromhex(end) for end in block["norm"])
     sample = torch.zeros(1, features, dtype=torch.float64) if features else None
-    tape = lower(source, sizes, sample=sample, domain=domain, scales=scales)
+    tape = lower(source, sizes, sample=sample, norm=(low, high), domain=domain, scales=scales)
     again, arrays = _record(tape)
     for at, (ours, theirs) in enumerate(zip(again["instructions"], manifest["instructions"], strict=False)):
         if ours != theirs:

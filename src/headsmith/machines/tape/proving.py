@@ -39,7 +39,7 @@ def prove(program: Any, X: Any, value: Tensor, bits: int | str = "auto") -> Cert
     >>> prove(double, torch.tensor([[0.5]]), torch.tensor([[1.25]])).bound
     0.2505...
     """
-    x = None if X is None else accept(X, torch.float64, torch.device("cpu"))
+    x = _tokens(program, X)
     answer = accept(value, torch.float64, torch.device("cpu"))
     found = _tried(program, x, answer, _precisions(program, bits))
     if found.vacuous:
@@ -49,6 +49,18 @@ def prove(program: Any, X: Any, value: Tensor, bits: int | str = "auto") -> Cert
     return Certificate.of(
         bound, _statement(program, x, found), domain, "float64", _hash(program, x, answer), ASSUMPTIONS
     )
+
+
+def _tokens(program: Any, X: Any) -> Tensor | None:
+    """X in float64, or none where the program carries its data."""
+    if not hasattr(program, "enclosed"):
+        raise Refusal(
+            f"{program.name} has no value in balls: head, linear, norm, unit, residual, pool, chain, descent and rule "
+            "of hs.prompt have one, and so has program.on(X) of an estimator"
+        )
+    if (X is None) != hasattr(program, "steps"):
+        raise Refusal(f"{program.name} " + ("needs its X" if X is None else "carries its own data: leave X out"))
+    return None if X is None else accept(X, torch.float64, torch.device("cpu"))
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,7 @@ def _depth(program: Any) -> int:
     """How many programs follow each other; a loop counts its steps."""
     if hasattr(program, "stages"):
         return sum(map(_depth, program.stages))
-    return int(getattr(program, "steps", 1))
+    return getattr(program, "steps", 1)  # type: ignore[no-any-return]
 
 
 def _too_wide(program: Any, found: _Found) -> str:

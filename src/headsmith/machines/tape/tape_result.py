@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from headsmith.machines.tape.program import TapeProgram
-from headsmith.proof.certificate import Bound, Certificate
+from headsmith.machines.tape.proving import prove
+from headsmith.proof.certificate import Bound, Certificate, StaleCertificate
 from headsmith.proof.handed import Handed
 from headsmith.records.shown import number
 
@@ -42,6 +43,12 @@ class TapeResult(Handed):
     def certificate(self) -> Certificate:  # type: ignore[override]
         """The largest of the bounds, with the sentence that says what it bounds."""
         return self.machine.certified_run(self.program, self.bounds, self.way)
+
+    def prove(self, bits: int | str = "auto") -> Certificate:
+        """|value - program(X)| <= bound, end to end and for this X alone: a theorem, whatever the machine did."""
+        if not self.valid:
+            raise StaleCertificate("the value or its tokens were changed after the run: run it again")
+        return prove(self.program.source, self.program.given(self.entered), self.value, bits)
 
     def title(self) -> str:
         worked_out = "certificate" in vars(self)

@@ -1,0 +1,68 @@
+"""Steps of descent in exact arithmetic, in balls."""
+
+import pytest
+import torch
+
+from headsmith import Refusal, machine, prompt
+from headsmith.functions import precision
+from headsmith.machines.tape.proving import prove
+
+
+def data(samples=9, features=3, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    X = torch.randn(samples, features, dtype=torch.float64, generator=g)
+    return X, X @ torch.tensor([1.0, -0.5, 0.0][:features], dtype=torch.float64) + 0.1 * torch.randn(
+        samples, generator=g
+    )
+
+
+X, y = data()
+LABELS = (y > 0).double()
+PROGRAMS = {
+    "squared": prompt.descent(X, y, steps=30),
+    "ridge": prompt.descent(X, y, l2=0.3, steps=30),
+    "lasso": prompt.descent(X, y, l1=0.3, steps=30),
+    "path": prompt.descent(X, y, l1=[0.0, 0.1, 0.5, 9.0], steps=20),
+    "momentum": prompt.descent(X, y, l1=0.05, momentum=0.5, steps=20),
+    "huber": prompt.descent(X, y, "huber", delta=0.3, l2=0.1, steps=30),
+    "logistic": prompt.descent(X, LABELS, "logistic", l2=0.01, steps=30),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_coefficients_lie_near_those_of_float64(name):
+    program = PROGRAMS[name]
+    with precision(300):
+        found = program.enclosed()
+    assert found.radius < 1e-50 and found.distance(program.reference()) < 1e-14
+    assert name != "path" or (found.rows.nrows() == 4 and found.lengths == (1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_more_bits_lie_within_fewer(name):
+    found = []
+    for bits in (150, 600):
+        with precision(bits):
+            found.append(PROGRAMS[name].enclosed().rows.entries())
+    assert all(wide.contains(narrow.mid()) for wide, narrow in zip(*found, strict=True))
+
+
+def test_zeros_of_the_lasso_are_exact():
+    with precision(300):
+        w = prompt.descent(X, y, l1=[9.0], steps=5).enclosed().rows.entries()
+    assert all(x == 0 for x in w)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_a_tape_computes_is_proved(name):
+    program = PROGRAMS[name]
+    vm, tape = machine.host(program)
+    result = vm(tape)
+    certificate = result.prove()
+    assert (
+        float((result.value - program.reference()).abs().max()) <= certificate.bound + 1e-13
+        and certificate.bound < 1e-9
+    )
+    assert "soft(v - rate" in certificate.statement and "X of SHA-256" not in certificate.statement
+    with pytest.raises(Refusal, match="carries its own data"):
+        prove(program, X, result.value)
