@@ -22,6 +22,10 @@ def _prompt(name: str, file: str, old: str, new: str) -> Mutant:
     return Mutant(name, f"{PROMPTS}/{file}.py", old, new, "tests/machines/prompts/test_layers.py")
 
 
+def _descent(name: str, old: str, new: str) -> Mutant:
+    return Mutant(name, f"{PROMPTS}/descent.py", old, new, "tests/machines/prompts/test_descent.py")
+
+
 MUTANTS = [
     _ball("radius of a product", "product = times(self.rows,", "product = times(self.rows.mid(),"),
     _ball("a bias", "product if bias is None else product + _repeated(bias, product.nrows())", "product"),

@@ -1,11 +1,16 @@
 """Steps of descent in exact arithmetic, in balls."""
 
+from dataclasses import replace
+
 import pytest
 import torch
+from flint import arb, arb_mat
 
 from headsmith import Refusal, machine, prompt
 from headsmith.functions import precision
+from headsmith.machines.prompts.descent import _soft
 from headsmith.machines.tape.proving import prove
+from headsmith.proof.ball_matrix import entered
 
 
 def data(samples=9, features=3, seed=0):
@@ -66,3 +71,34 @@ def test_what_a_tape_computes_is_proved(name):
     assert "soft(v - rate" in certificate.statement and "X of SHA-256" not in certificate.statement
     with pytest.raises(Refusal, match="carries its own data"):
         prove(program, X, result.value)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("width", [1e-6, 0.1, 2.0])
+def test_slopes_and_thresholds_of_wide_balls_hold_those_of_their_members(name, width):
+    """Ends and middles of balls around both kinks of the clip, and of the soft threshold."""
+    program = PROGRAMS[name]
+    places = torch.linspace(-1.0, 1.0, len(y), dtype=torch.float64)
+    with precision(100):
+        z, still = arb_mat([[arb(p, width) for p in places.tolist()]]), entered(LABELS[None])
+        slopes = program._slope(z, still).entries()
+        soft = _soft(z, [arb(0.25)] * len(y)).entries()
+    for share in (-0.99, 0.0, 0.5, 0.99):
+        at = places + share * width
+        r = at - LABELS
+        slope = {"huber": r.clamp(-program.delta, program.delta), "logistic": torch.sigmoid(at) - LABELS}
+        expected = slope.get(program.loss, r)
+        assert all(s.overlaps(arb(float(e), 1e-15)) for s, e in zip(slopes, expected, strict=True))
+        shrunk = at.sign() * (at.abs() - 0.25).clamp(min=0)
+        assert all(s.overlaps(arb(float(e), 1e-15)) for s, e in zip(soft, shrunk, strict=True))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_step_moves_balls_as_far_as_their_members(name):
+    """Few bits: balls of the iterates are as wide as their errors, and each step must carry them on."""
+    program, found = replace(PROGRAMS[name], steps=3), []
+    for bits in (12, 24, 400):
+        with precision(bits):
+            found.append(program.enclosed().rows.entries())
+    for wide, narrow in ((0, 1), (1, 2), (0, 2)):
+        assert all(a.contains(b.mid()) for a, b in zip(found[wide], found[narrow], strict=True))
