@@ -1,6 +1,7 @@
 """Steps of descent in exact arithmetic, in balls."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 import torch
@@ -50,6 +51,40 @@ def test_more_bits_lie_within_fewer(name):
         with precision(bits):
             found.append(PROGRAMS[name].enclosed().rows.entries())
     assert all(wide.contains(narrow.mid()) for wide, narrow in zip(*found, strict=True))
+
+
+def in_fractions(p):
+    """The same steps on rational numbers, one problem."""
+    X, y = [[Fraction(v) for v in row] for row in p.X.tolist()], [Fraction(v) for v in p.y.tolist()]
+    rate, l1, l2, theta = (Fraction(v) for v in (p.rate, float(p.l1[0]), p.l2, p.momentum))
+    w = old = [Fraction(0)] * len(X[0])
+    for _ in range(p.steps):
+        v = [a + theta * (a - b) for a, b in zip(w, old, strict=True)]
+        r = [sum(a * b for a, b in zip(row, v, strict=True)) - t for row, t in zip(X, y, strict=True)]
+        if p.loss == "huber":
+            r = [max(-Fraction(p.delta), min(Fraction(p.delta), t)) for t in r]
+        pull = [sum(row[k] * t for row, t in zip(X, r, strict=True)) / len(y) for k in range(len(v))]
+        u = [a - rate * (g + l2 * a) for a, g in zip(v, pull, strict=True)]
+        w, old = [max(a - rate * l1, 0) - max(-a - rate * l1, 0) for a in u], w
+    return w
+
+
+@pytest.mark.parametrize("name", ["squared", "ridge", "lasso", "momentum", "huber"])
+def test_three_steps_in_rational_numbers(name):
+    program = replace(PROGRAMS[name], steps=3)
+    with precision(400):
+        found = program.enclosed()
+        exact = [arb(x.numerator) / arb(x.denominator) for x in in_fractions(program)]
+        assert all(a.overlaps(b) for a, b in zip(found.rows.entries(), exact, strict=True)) and found.radius < 1e-100
+
+
+def test_momentum_that_few_bits_do_not_see_widens_the_balls():
+    """In six bits w no longer moves after some steps, and so does w - w': the velocity lies in the radius alone."""
+    program, found = prompt.descent([[1.0]], [1.0], rate=1e-5, momentum=0.9, steps=300), []
+    for bits in (6, 400):
+        with precision(bits):
+            found.append(program.enclosed().rows[0, 0])
+    assert found[0].contains(found[1].mid())
 
 
 def test_zeros_of_the_lasso_are_exact():
