@@ -1,6 +1,6 @@
 """Pictures of the machines: plain numbers in, the artists that show them out."""
 
-from headsmith.views.machines import bars, drop, heads, one_machine
+from headsmith.views.machines import bars, drop, heads
 
 
 def labels(axes):
@@ -42,12 +42,3 @@ def test_bars_of_like_size_start_at_zero():
     assert axes.get_yscale() == "linear" and axes.get_ylim()[0] == 0
     [axes] = bars({**measured, "constructed": [1e-20]}).axes
     assert axes.get_yscale() == "log"
-
-
-def test_one_machine_stands_between_its_programs_and_their_results():
-    rows = [{"name": f"program {i}", "result": f"1e-{i}"} for i in range(3)]
-    [axes] = one_machine({"programs": rows, "numbers": 78, "hash": "0123456789abcdef" * 4}).axes
-    shown = {text.get_text(): text.get_position()[1] for text in axes.texts}
-    assert "one frozen\nmachine" in shown and "78 numbers\n0123456789ab" in shown
-    assert [shown[f"program {i}"] for i in range(3)] == [2, 1, 0] == [shown[f"1e-{i}"] for i in range(3)]
-    assert len([p for p in axes.patches if type(p).__name__ == "FancyArrowPatch"]) == 6

@@ -1,4 +1,4 @@
-"""Pictures of the machines: errors over table sizes, trained beside constructed, one machine running many programs.
+"""Pictures of the machines: errors over table sizes, trained beside constructed.
 
 Every function draws from plain lists and numbers, as a record holds them, and returns a matplotlib figure.
 """
@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from headsmith.views.style import PALETTE, figure
 
-__all__ = ["bars", "drop", "heads", "one_machine"]
+__all__ = ["bars", "drop", "heads"]
 
 DECADES = 100  # times the least error, above which bars stand on a logarithmic axis
 
@@ -68,35 +67,4 @@ def bars(measured: Mapping[str, Any]) -> Figure:
     axes.set_title(measured["title"], loc="left")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=len(kinds), frameon=False)
     axes.grid(False, axis="x")
-    return fig
-
-
-def one_machine(measured: Mapping[str, Any]) -> Figure:
-    """Prompts on the left, one frozen machine in the middle, results with their errors on the right."""
-    rows: Sequence[Mapping[str, Any]] = measured["programs"]
-    fig, axes = figure(width=8.6, height=0.4 * len(rows) + 1.0)
-    axes.set_xlim(0, 10)
-    axes.set_ylim(-0.8, len(rows) + 0.9)
-    axes.axis("off")
-    middle = (len(rows) - 1) / 2
-    box = FancyBboxPatch(
-        (4.15, -0.35), 1.9, len(rows) - 0.3, boxstyle="round,pad=0.12", facecolor="#E8F1F8", edgecolor=PALETTE[0]
-    )
-    axes.add_patch(box)
-    axes.text(5.1, middle + 0.55, "one frozen\nmachine", ha="center", va="center", fontsize=12, weight="bold")
-    axes.text(
-        5.1,
-        middle - 0.55,
-        f"{measured['numbers']} numbers\n{measured['hash'][:12]}",
-        ha="center",
-        va="center",
-        fontsize=9,
-    )
-    for i, row in enumerate(reversed(rows)):
-        axes.text(3.35, i, row["name"], ha="right", va="center", fontsize=10)
-        axes.text(6.95, i, row["result"], ha="left", va="center", fontsize=10)
-        for a, b in (((3.45, i), (4.0, i)), ((6.2, i), (6.85, i))):
-            axes.add_patch(FancyArrowPatch(a, b, arrowstyle="-|>", mutation_scale=11, color="#444444", linewidth=1.1))
-    for x, text, align in ((3.35, "program = prompt", "right"), (6.95, "measured error (certified)", "left")):
-        axes.text(x, len(rows) + 0.2, text, ha=align, va="center", fontsize=10, style="italic", color="#555555")
     return fig

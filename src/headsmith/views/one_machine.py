@@ -86,8 +86,7 @@ def _errors(axes: Axes, rows: Rows) -> None:
         axes.plot([error, row["bound"]], [y, y], color="#DDDDDD", linewidth=1.2, zorder=1)
         axes.plot(row["bound"], y, "|", color=GREY, markersize=9, markeredgewidth=1.6)
         axes.plot(error, y, "o", color=PALETTE[1])
-        if row["proved"] is not None:
-            axes.plot(row["proved"], y, "<", color=PALETTE[2], markersize=7, zorder=3)
+        axes.plot(row["proved"], y, "<", color=PALETTE[2], markersize=7, zorder=3)
     axes.set_yticks(range(len(rows)), [""] * len(rows))
     axes.spines["left"].set_visible(False)
     axes.set_title("its largest error", loc="left", **TITLE)
@@ -96,5 +95,5 @@ def _errors(axes: Axes, rows: Rows) -> None:
         Line2D([], [], linestyle="", marker=mark, color=colour, label=label, markersize=7, markeredgewidth=1.4)
         for label, (mark, colour) in marks.items()
     ]
-    place = {"loc": "upper right", "bbox_to_anchor": (1.02, -0.05), "ncols": 3}
+    place: dict[str, Any] = {"loc": "upper right", "bbox_to_anchor": (1.02, -0.05), "ncols": 3}
     axes.legend(handles=handles, handletextpad=0.1, columnspacing=1.2, frameon=False, **place)
