@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-MODULES: tuple[str, ...] = ("compile", "files", "solve", "lab", "papers", "demo")
+MODULES: tuple[str, ...] = ("compile", "files", "solve", "tape", "lab", "papers", "demo")
 
 
 def command() -> Any:

@@ -53,6 +53,6 @@ def test_other_tokens_are_refused(X):
 
 def test_the_listing_names_slots_activation_and_size():
     lines = str(program().listing()).splitlines()
-    assert lines[0] == "Tape program example: 1 passes"
+    assert lines[0] == "Tape program example: 1 pass"
     assert lines[2].split() == ["1", "twice", "0", "+0,", "1", "relu", "12"]
     assert "<th" in program().listing()._repr_html_()

@@ -62,7 +62,7 @@ def lower(
 
     >>> from headsmith.machines.prompts.heads import linear
     >>> print(lower(linear([[1.0, 2.0]], activation="tanh"), Sizes(slot=4, slots=2, heads=1)).listing())
-    Tape program chain: 1 passes
+    Tape program chain: 1 pass
          instruction  reads  writes  activation  view  numbers
       1  linear       0      0       tanh                    3
     """

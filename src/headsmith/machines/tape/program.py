@@ -165,7 +165,7 @@ class TapeProgram(Shown):
         return save(self, path)
 
     def title(self) -> str:
-        return f"Tape program {self.source.name}: {len(self)} passes"
+        return f"Tape program {self.source.name}: {len(self)} pass{'es' * (len(self) != 1)}"
 
     def rows(self) -> list[tuple[str, str]]:
         D, S, H = self.sizes.slot, self.sizes.slots, self.sizes.heads
