@@ -87,6 +87,16 @@ def test_a_folder_of_hugging_face(tmp_path):
     assert float((tape.reference(x) - hugging_face(bert_weights(), x)).abs().max()) < 1e-12
 
 
+def test_words_at_random_are_the_samples_of_a_state_dict():
+    weights = bert_weights() | {
+        "bert.embeddings.word_embeddings.weight": 1e-3 * random(50, 24, seed=8),
+        "bert.embeddings.position_embeddings.weight": 1e-3 * random(16, 24, seed=9),
+        "bert.embeddings.token_type_embeddings.weight": torch.zeros(2, 24),
+    }
+    small, unit = (hosted((w, CONFIG), SIZES, NORM, DOMAIN) for w in (weights, bert_weights()))
+    assert small.scales[0] >= 2**8 * unit.scales[0] and len(small.scales) == len(unit.scales) == 5
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from headsmith.functions.modules import parts
-from headsmith.machines.prompts.bert import bert, bert_folder
+from headsmith.machines.prompts.bert import bert, embedded, read_folder
 from headsmith.machines.prompts.descent import DescentProgram
 from headsmith.machines.prompts.heads import HeadProgram, LinearProgram
 from headsmith.machines.prompts.layers import ChainProgram, NormProgram, features
@@ -37,15 +37,20 @@ from headsmith.refusal import Refusal
 WIDEST = 384  # numbers that one slot gets for a linear layer alone; more of them go over several passes
 ROOM = 4.0  # the domain is this many times what the samples need, and each end of the norm table as well
 ULPS = 1e4  # roundings that a module may make on its way, in units of its largest number
-RANGES = range(6, 31, 2)  # norm tables 2^-k .. 2^k, the shortest first
+RANGES = (6, 7, 8, 9, 10)  # norm tables 2^-k .. 2^k, the shortest first: longer ones say little
 
 
 def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = False) -> tuple[Any, TapeProgram]:
     """(vm, program): a frozen block in which the model fits, and the model as a tape for it.
 
-    sample: tokens (..., tokens, features) such as the model will see; by default `tokens` standard normal ones.
+    sample: tokens (..., tokens, features) such as the model will see; by default `tokens` standard normal ones, or
+    words at random where there is a table of them.
     causal: the encoder layers of the module are run with the causal mask, as nn.TransformerEncoder(x, mask,
     is_causal=True).
+
+    >>> vm, program = host(nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)).double())
+    >>> vm(program, [[0.5, -0.25]]).value.shape, len(program)
+    (torch.Size([1, 1]), 2)
     """
     from headsmith.machines.tape.tape import Tape
 
@@ -116,10 +121,11 @@ def _read(given: Any, tokens: int, sample: Any, causal: bool) -> tuple[ChainProg
         return program, x
     if causal:
         raise Refusal("causal=True is for torch modules: a config says is_decoder, a program head(..., causal=True)")
+    if isinstance(given, str | os.PathLike):
+        given = read_folder(os.fspath(given))
     if isinstance(given, tuple) and len(given) == 2:
         program = bert(*given)
-    elif isinstance(given, str | os.PathLike):
-        program = bert_folder(os.fspath(given))
+        sample = embedded(given[0], tokens) if sample is None else sample
     else:
         program = as_chain(given)
     return program, samples_of(program, sample, tokens)
