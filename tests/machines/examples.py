@@ -7,6 +7,8 @@ import torch
 
 import headsmith as hs
 from headsmith.machines.machine import Machine
+from headsmith.machines.tape.instruction import Instruction, Rows, Sizes
+from headsmith.machines.tape.program import Stretch, TapeProgram
 
 from .data import filled, random
 
@@ -43,6 +45,31 @@ def _gradients(f: str, eps: float) -> tuple[Machine, tuple[Any, ...]]:
     return layer, ([[1.0, 0.5], [-0.25, 0.75]], [0.5, -1.0], [1.0, 0.5])
 
 
+def _tape(*lines: Instruction) -> tuple[Machine, tuple[Any, ...]]:
+    sizes, places = Sizes(slot=4, slots=2, heads=2), (Stretch(0, 0, 0, 4), Stretch(1, 0, 4, 4))
+    vm = hs.machine.Tape(sizes.slot, sizes.slots, sizes.heads)
+    return vm, (TapeProgram(sizes, _Example, lines, places, places), random(3, 8, seed=5))
+
+
+class _Example:
+    name = "example"
+
+
+def _line(seed: int, activation: str, view: str, unit: bool = False) -> Instruction:
+    parts = [
+        Rows(
+            p,
+            {0: 0.7 * random(4, 4, seed=seed + k), 1: 0.7 * random(4, 4, seed=seed + 3 + k)},
+            random(4, seed=seed + k),
+        )
+        for k, p in enumerate("KQV")
+    ]
+    parts.append(Rows("g", {}, torch.tensor([0.5], dtype=torch.float64)))
+    return Instruction(
+        f"{activation} {view}", tuple(parts), activation, unit, view, {seed % 2: "set", 1 - seed % 2: "add"}
+    )
+
+
 EXAMPLES: dict[str, Callable[[], tuple[Machine, tuple[Any, ...]]]] = {
     "solver: ols": lambda: _solver(hs.prompt.ols(DATA, TARGET)),
     "solver: lasso": lambda: _solver(hs.prompt.lasso(DATA, TARGET, 0.3)),
@@ -52,6 +79,10 @@ EXAMPLES: dict[str, Callable[[], tuple[Machine, tuple[Any, ...]]]] = {
     "attention: head, two keys": lambda: _attention(method="two-key"),
     "attention: gelu": lambda: _layer("gelu"),
     "attention: relu": lambda: _layer("relu"),
+    "tape: views": lambda: _tape(
+        _line(1, "tanh", "heads"), _line(2, "gelu", "causal"), _line(3, "silu", "whole"), _line(4, "relu", "self")
+    ),
+    "tape: norms": lambda: _tape(_line(5, "tanh", "self", True), _line(8, "identity", "heads", True)),
     "neurons: tanh": lambda: _neurons("tanh(x)", 1e-6),
     "neurons: sin": lambda: _neurons("sin(x)", 1e-3),
     "neurons: sin, fine": lambda: _neurons("sin(x)", 1e-5),

@@ -93,7 +93,7 @@ def _rewrite(column: np.ndarray) -> None:
     column += 1.5
 
 
-@pytest.mark.parametrize("name", ["solver: ols", "attention: head", "neurons: tanh", "gradients: tanh"])
+@pytest.mark.parametrize("name", ["solver: ols", "attention: head", "neurons: tanh", "gradients: tanh", "tape: views"])
 def test_a_changed_machine_promises_nothing(name, tmp_path):
     _, arguments = made(name)
     for what, change in changes(made(name)[0]):
@@ -175,6 +175,8 @@ def _run(machine, arguments):
     try:
         if machine.kind == "solver":  # a few steps: what a forged block does to its state, not where it ends
             return machine.path(*arguments, loops=3)
+        if machine.kind == "tape":  # the network alone, its whole program in one prompt
+            return machine(*arguments, looped=True).value
         outputs = [machine(*arguments).value]
         if machine.kind == "attention":
             x = torch.full((1, 2), 0.7, dtype=machine.dtype)

@@ -115,7 +115,7 @@ MUTANTS = [
         "tests/targets/test_perceptron.py",
     ),
     typed("the types of containers", "if type(module) is nn.Sequential:", "if isinstance(module, nn.Sequential):"),
-    typed("the types of matrices", "if type(part) is not nn.Linear:", "if not isinstance(part, nn.Linear):"),
+    typed("the types of matrices", "if type(part) is nn.Linear else", "if isinstance(part, nn.Linear) else"),
     typed("hooks before a module", "module._forward_hooks or module._forward_pre_hooks", "module._forward_hooks"),
     typed("hooks after a module", "module._forward_hooks or module._forward_pre_hooks", "module._forward_pre_hooks"),
     typed(

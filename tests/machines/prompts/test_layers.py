@@ -87,7 +87,7 @@ def test_the_unit_vector_is_exact_where_its_gamma_is_no_float():
     x = torch.tensor([[1.0, 2.0, 2.0]], dtype=torch.float64)
     with precision(200):
         found = unit(3).enclosed(BallMatrix.of(x)).rows
-    assert found[0, 0].overlaps(arb(1) / 3) and found[0, 0].rad() < 1e-50
+        assert found[0, 0].overlaps(arb(1) / 3) and found[0, 0].rad() < 1e-50
     assert Fraction(float(unit(3).gamma[0])) ** 2 != Fraction(1, 3)
     with pytest.raises(Refusal, match="positive whole number"):
         hs.prompt.unit(0)

@@ -31,7 +31,7 @@ from headsmith.network import Affine, Attention, Layer, Map, Network, Select, Sp
 from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal
 
-CLOSED = 2.0**60  # C: beyond every score by more than exp reaches, for flags that are 2^-32 away from 1/2
+CLOSED = 2.0**60  # C: beyond every score, D domain^2, for flags of 0 and 1, and beyond exp for conditions near 1/2
 PARTS = ("K", "Q", "V")
 MODES = ("plain", "unit")
 MORE = ("one", "pc", "mark")  # behind the slots of a state token: the constant, the place on the tape, -1

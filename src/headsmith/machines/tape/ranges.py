@@ -132,12 +132,12 @@ def sizes_of(rows: Rows, state: Tensor, sizes: Sizes) -> Tensor:
 
 def _most(rows: Rows, state: Tensor, sizes: Sizes) -> Tensor:
     """|theta|_2 |s|_2 + |bias|, slot by slot, rounded up: (..., tokens, rows)."""
-    total = rows.bias.to(state).abs().expand(*state.shape[:-1], -1)
+    bound = rows.bias.to(state).abs().expand(*state.shape[:-1], -1)
     for slot, weight in rows.weights.items():
         at = slot * sizes.slot
         length = torch.linalg.vector_norm(state[..., at : at + weight.shape[1]], dim=-1, keepdim=True)
-        total = total + length * torch.linalg.vector_norm(weight.to(state), dim=-1)
-    return total * INFLATE
+        bound = bound + length * torch.linalg.vector_norm(weight.to(state), dim=-1)
+    return bound * INFLATE
 
 
 def _token(sizes: Tensor) -> str:

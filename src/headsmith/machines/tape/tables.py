@@ -41,17 +41,17 @@ def bending() -> dict[str, Head]:
 
 
 @lru_cache(maxsize=16)
-def root(lo: float, hi: float) -> Head:
-    """1/sqrt(v) for v in [lo, hi], by the finest table that is found and proved.
+def root(lo: float, hi: float) -> tuple[Head, float]:
+    """1/sqrt(v) for v in [lo, hi], by the finest table that is found and proved, and within what.
 
-    >>> root(0.25, 4.0).keys < root(2.0**-6, 64.0).keys
+    >>> root(0.25, 4.0)[0].keys < root(2.0**-6, 64.0)[0].keys
     True
     """
     for goal in GOALS:
         try:
             task = ScalarTask(ROOT, _wide(lo, hi), goal / math.sqrt(lo), "float64", "v", may_bias=False)
             [head] = solve(task, "table").part.heads
-            return head
+            return head, task.eps
         except Short:
             continue
     raise Refusal(

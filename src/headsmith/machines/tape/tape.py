@@ -33,8 +33,8 @@ from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
+MOST = 2.0**10  # domain: beyond it the scores of ReLU, 2^40 z, are rounded by more than can be bounded
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
-LIMIT = 2.0**28  # D domain^2: scores beyond it would come near to those that shut a gate
 
 
 class Tape(Machine):
@@ -52,6 +52,7 @@ class Tape(Machine):
     domain: float
     low: float
     high: float
+    root: float
 
     def __init__(
         self,
@@ -63,12 +64,15 @@ class Tape(Machine):
     ) -> None:
         if not (isinstance(norm, tuple | list) and len(norm) == 2):
             raise Refusal(f"norm is the range of |c|^2 + g, (lo, hi), not {norm!r}")
-        self._size(slot=slot, slots=slots, heads=heads, domain=domain, low=norm[0], high=norm[1])
-        self._freeze(
-            {"read": tables.reading(self.domain), **tables.bending(), "norm": tables.root(self.low, self.high)}
-        )
+        sizes: dict[str, Any] = {
+            "slot": slot, "slots": slots, "heads": heads, "domain": domain, "low": norm[0], "high": norm[1],
+        }  # fmt: skip
+        self._size(**sizes, root=1.0)  # sizes are checked before a table is searched
+        found, within = tables.root(self.low, self.high)
+        self._size(**sizes, root=within)
+        self._freeze({"read": tables.reading(self.domain), **tables.bending(), "norm": found})
 
-    def _size(self, *, slot: int, slots: int, heads: int, domain: float, low: float, high: float) -> None:
+    def _size(self, *, slot: int, slots: int, heads: int, domain: float, low: float, high: float, root: float) -> None:
         self.slot, self.slots, self.heads = whole("slot", slot), whole("slots", slots), whole("heads", heads)
         self.domain = positive("domain, the largest sum of |theta_k s_k| + |bias|,", domain)
         self.low, self.high = positive("the least |c|^2 + g of a norm", low), positive("the largest of a norm", high)
@@ -76,12 +80,15 @@ class Tape(Machine):
             raise Refusal(f"{heads} heads do not share {slot} numbers: take a number of heads that divides the slot")
         if not self.low < self.high:
             raise Refusal(f"norm is the range of |c|^2 + g, from below to above, not ({low!r}, {high!r})")
-        if not self.domain >= 1 or self.slot * self.domain**2 > LIMIT:
-            most = (LIMIT / self.slot) ** 0.5
-            raise Refusal(f"slots of {slot} numbers hold a domain from 1 to {number(most)}, not {number(self.domain)}")
+        if not 1 <= self.domain <= MOST:
+            raise Refusal(
+                f"a tape is proved on domains from 1 to {exactly(MOST)}, not {exactly(self.domain)}: scale the program"
+            )
+        self.root = positive("the error of the table of 1/sqrt", root)
         self.reads = frozen.count(self.sizes) + 1, slots * slot + len(frozen.MORE)
         self.parameters = {
             "slot": slot, "slots": slots, "heads": heads, "domain": self.domain, "low": self.low, "high": self.high,
+            "root": self.root,
         }  # fmt: skip
 
     @property
@@ -124,8 +131,10 @@ class Tape(Machine):
 
     def prove(self) -> Bound:
         """The worst pass; activations that are others, and flags that would be misread, are refused."""
-        errors = self.errors
-        for name, (approximation, _, _) in errors.worth.bends.items():
+        errors, worth = self.errors, self.errors.worth
+        if not (worth.entry.approximation <= tables.FINE * self.domain and worth.root.total <= self.root):
+            raise Refusal("the machine holds coarser tables than its sizes ask for")
+        for name, (approximation, _, _) in worth.bends.items():
             if not approximation <= tables.FINE * self.domain:
                 raise Refusal(f"the machine does not hold {name} on |z| <= {exactly(self.domain)}")
         if not errors.entry(self.domain, True) <= SHARPEST:

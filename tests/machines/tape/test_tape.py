@@ -1,0 +1,121 @@
+"""The tape machine: sizes, promise, and what it refuses."""
+
+import pytest
+import torch
+
+import headsmith as hs
+from headsmith.compiler.files import read, seal, write
+from headsmith.refusal import Refusal
+
+from .exact import every_instruction, instruction, program, small, state
+
+
+def test_it_runs_what_the_reference_says_by_all_rows_and_by_named_ones():
+    lines = [*every_instruction(3)]
+    for first in range(0, 40, 4):
+        made = program(*lines[first : first + 4])
+        x = 0.1 * state()[:, :-1]
+        wanted = made.reference(x)
+        for how in ({}, {"rows": "all"}):
+            result = small()(made, x, **how)
+            assert result.passes == 4 and float((result.value - wanted).abs().max()) < 1e-8
+
+
+def test_its_promise_is_that_of_its_worst_pass():
+    vm = small()
+    assert set(vm.promises) == {"self", "unit", "heads", "whole"}
+    assert vm.certificate.bound == pytest.approx(max(b.total for b in vm.promises.values()))
+    said = vm.certificate.statement
+    for words in ("|pass - instruction| <= bound", "every instruction", "4096 tokens of 3 slots of 8", "in [0, 256]"):
+        assert words in said
+    assert "|c|^2 + g of a norm in [0.015625, 64]" in said and "g in [0, 256]" in said
+
+
+def test_its_numbers():
+    vm = small()
+    assert vm.keys["read"] == 23 and vm.keys["gelu"] == 41
+    assert vm.numbers == 3 * (23 + vm.keys["norm"]) + 4 * 48
+    assert f"{vm.numbers} numbers in tables; an instruction is 44 tokens" in str(vm)
+    assert vm.network.cost().layers == 12
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"slot": 0}, "slot must be a positive whole number"),
+        ({"heads": 3}, "3 heads do not share 8 numbers"),
+        ({"domain": -1.0}, "domain, the largest sum"),
+        ({"domain": 1030.0}, "proved on domains from 1 to 1024, not 1030: scale the program"),
+        ({"domain": 0.5}, "proved on domains from 1"),
+        ({"norm": (2.0, 1.0)}, "from below to above"),
+        ({"norm": (0.0, 1.0)}, r"the least \|c\|\^2 \+ g"),
+        ({"norm": 3.0}, "norm is the range"),
+    ],
+)
+def test_sizes_that_make_no_block(sizes, words):
+    with pytest.raises(Refusal, match=words):
+        hs.machine.Tape(**{"slot": 8, "slots": 3, "heads": 2, **sizes})
+
+
+def test_programs_that_do_not_fit():
+    made = program(instruction(1))
+    with pytest.raises(Refusal, match="runs tape programs, not LinearProgram"):
+        small()(hs.prompt.linear([[1.0]]), torch.ones(1, 1))
+    with pytest.raises(Refusal, match="rows is one of named, all, not 'some'"):
+        small()(made, state()[:, :-1], rows="some")
+    other = hs.machine.Tape(slot=8, slots=4, heads=2)
+    with pytest.raises(Refusal, match="for 3 slots of 8 and 2 heads, this machine has 4 of 8 and 2: build it with"):
+        other(made, state()[:, :-1])
+
+
+def test_a_file_whose_sizes_are_lies(tmp_path):
+    manifest, tensors = read(small().save(tmp_path / "honest.safetensors"))
+    for size, value in (("slot", 10**9), ("slots", 10**9), ("heads", 10**9), ("slots", 4), ("heads", 4)):
+        lie = {**manifest, "parameters": {**manifest["parameters"], size: value}}
+        assert hs.certify(write(tmp_path / "forged.safetensors", seal(lie, tensors), tensors)).status == 1
+    for size, value in (("domain", 512.0), ("low", 2.0**-8), ("high", 128.0), ("domain", 255.0), ("root", 1e-13)):
+        lie = {**manifest, "parameters": {**manifest["parameters"], size: {"float": value.hex()}}}
+        assert hs.certify(write(tmp_path / "forged.safetensors", seal(lie, tensors), tensors)).status == 1
+
+
+def test_the_widest_domain_is_proved():
+    vm = hs.machine.Tape(slot=2, slots=1, heads=1, domain=1024.0)
+    assert vm.promises["self"].total < 1e-9
+
+
+@pytest.mark.parametrize("name", ["read.anchors", "normalise.levels", "bend.tables.4", "bend.tables.3"])
+def test_tables_from_a_file_are_proved_again(name, tmp_path):
+    manifest, tensors = read(small().save(tmp_path / "honest.safetensors"))
+    keys = tensors[name].shape[-1]
+    tensors[name].view(-1, keys)[-1, keys // 2] += 1e-6
+    assert hs.certify(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors)).status == 1
+
+
+def test_a_table_that_no_proof_resolves_proves_nothing(tmp_path):
+    manifest, tensors = read(small().save(tmp_path / "honest.safetensors"))
+    tensors["normalise.slopes"] *= 1e12
+    assert hs.certify(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors)).status == 1
+
+
+def test_it_runs_and_forgets_no_gradient():
+    weight = torch.ones(1, 8, requires_grad=True)
+    result = small()(program(instruction(1)), (state()[:, :-1] * weight.detach().repeat(1, 3)).requires_grad_())
+    assert not result.value.requires_grad
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_transformer_of_384_features():
+    """The block of a small language model: six layers on one hash, by named rows and by the network."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(384, 12, 1536, activation="gelu", batch_first=True)
+    module = torch.nn.TransformerEncoder(layer, 6, enable_nested_tensor=False).double().eval()
+    vm = hs.machine.Tape()
+    made = vm.host(module, tokens=12)
+    x = torch.randn(12, 384, dtype=torch.float64)
+    with torch.no_grad():
+        wanted = module(x[None])[0]
+    result = vm(made, x)
+    assert float((result.value - wanted).abs().max()) < 1e-10 and result.certificate.bound < 1e-9
+    whole = vm(made, x, rows="all")
+    assert float((whole.value - result.value).abs().max()) < 1e-10
