@@ -18,6 +18,6 @@ def test_cells_are_passes_a_frame_is_a_loop_and_dots_are_errors():
         and said.count("12 345") == 2
         and set(KINDS) == {text.get_text() for text in tapes.get_legend().get_texts()}
     )
-    dots = [float(line.get_xdata()[0]) for line in errors.get_lines() if line.get_marker() == "o"]
+    dots = [float(line.get_xdata()[0]) for line in errors.get_lines() if line.get_marker() == "."]
     assert dots == [LEAST, 1e-13]
     assert "2 programs" in fig.get_suptitle() and "0123456789ab" in fig.get_suptitle()

@@ -85,15 +85,16 @@ def _errors(axes: Axes, rows: Rows) -> None:
         error = max(row["error"], LEAST)
         axes.plot([error, row["bound"]], [y, y], color="#DDDDDD", linewidth=1.2, zorder=1)
         axes.plot(row["bound"], y, "|", color=GREY, markersize=9, markeredgewidth=1.6)
-        axes.plot(error, y, "o", color=PALETTE[1])
-        axes.plot(row["proved"], y, "<", color=PALETTE[2], markersize=7, zorder=3)
+        axes.plot(row["proved"], y, "o", color="white", markeredgecolor=PALETTE[2], markersize=9, markeredgewidth=1.6)
+        axes.plot(error, y, ".", color=PALETTE[1], markersize=8)
     axes.set_yticks(range(len(rows)), [""] * len(rows))
     axes.spines["left"].set_visible(False)
     axes.set_title("its largest error", loc="left", **TITLE)
-    marks = {"measured": ("o", PALETTE[1]), "proved end to end": ("<", PALETTE[2]), "certified a pass": ("|", GREY)}
-    handles = [
-        Line2D([], [], linestyle="", marker=mark, color=colour, label=label, markersize=7, markeredgewidth=1.4)
-        for label, (mark, colour) in marks.items()
+    marks: list[dict[str, Any]] = [
+        {"label": "measured", "marker": ".", "color": PALETTE[1]},
+        {"label": "proved end to end", "marker": "o", "color": "white", "markeredgecolor": PALETTE[2]},
+        {"label": "certified a pass", "marker": "|", "color": GREY},
     ]
+    handles = [Line2D([], [], linestyle="", markersize=8, markeredgewidth=1.6, **mark) for mark in marks]
     place: dict[str, Any] = {"loc": "upper right", "bbox_to_anchor": (1.02, -0.05), "ncols": 3}
     axes.legend(handles=handles, handletextpad=0.1, columnspacing=1.2, frameon=False, **place)

@@ -59,13 +59,27 @@ def test_sizes_that_make_no_block(sizes, words):
 
 def test_programs_that_do_not_fit():
     made = program(instruction(1))
-    with pytest.raises(Refusal, match="runs tape programs, not LinearProgram"):
-        small()(hs.prompt.linear([[1.0]]), torch.ones(1, 1))
+    with pytest.raises(Refusal, match=r"a tape runs the programs of hs.prompt, not int"):
+        small()(3, torch.ones(1, 1))
     with pytest.raises(Refusal, match="rows is one of named, all, not 'some'"):
         small()(made, state()[:, :-1], rows="some")
     other = hs.machine.Tape(slot=8, slots=4, heads=2)
     with pytest.raises(Refusal, match="for 3 slots of 8 and 2 heads, this machine has 4 of 8 and 2: build it with"):
         other(made, state()[:, :-1])
+
+
+def test_what_is_no_tape_yet_is_hosted_for_its_tokens():
+    """Norms are measured on these very tokens, which no sample resembles."""
+    x = 1e4 * torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    asked = hs.prompt.chain(hs.prompt.norm(torch.ones(4)), hs.prompt.linear(torch.eye(4), None, "tanh"))
+    vm = hs.machine.Tape(slot=8, slots=3, heads=2, domain=512.0)
+    small = vm(asked, x / 1e3)
+    assert float((small.value - asked.reference(x / 1e3)).abs().max()) < 1e-9
+    assert vm.explain(asked, x / 1e3, at=0).at == 0
+    with pytest.raises(Refusal, match="reaches .* on the samples, the domain of this machine ends at 512"):
+        vm(asked, x)
+    descent = hs.prompt.descent([[1.0], [2.0]], [2.0, 4.0], steps=50)
+    assert float((vm(descent).value - descent.reference()).abs().max()) < 1e-11
 
 
 def test_a_file_whose_sizes_are_lies(tmp_path):

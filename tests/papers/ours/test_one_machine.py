@@ -91,6 +91,6 @@ def test_the_picture_has_a_cell_for_every_pass(monkeypatch):
     cells = [patch for patch in tapes.patches if type(patch).__name__ == "Rectangle"]
     assert len(cells) == sum(len(row["kinds"]) for row in m["programs"])
     assert [label.get_text() for label in tapes.get_yticklabels()] == [row["name"] for row in m["programs"]]
-    dots = [line for line in errors.get_lines() if line.get_marker() == "o"]
+    dots = [line for line in errors.get_lines() if line.get_marker() == "."]
     assert [float(dot.get_xdata()[0]) for dot in dots] == [row["error"] for row in m["programs"]]
     assert torch.isfinite(torch.tensor([row["proved"] for row in m["programs"]])).all()

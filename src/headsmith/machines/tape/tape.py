@@ -171,13 +171,14 @@ class Tape(Machine):
 
     # running
 
-    def __call__(self, program: TapeProgram, X: Any = None, *, rows: str = "named", looped: bool = False) -> TapeResult:
-        """Run a program on X (..., tokens, features).
+    def __call__(self, program: Any, X: Any = None, *, rows: str = "named", looped: bool = False) -> TapeResult:
+        """Run a program on X (..., tokens, features); one of hs.prompt, or a module, is hosted for this X first.
 
         rows="named" computes what each instruction names, rows="all" the network itself, instruction by instruction.
         looped=True hands the network the whole tape: what comes next is then its own decision.
         """
         self.refuse_stale()
+        program = self._hosted(program, X)
         way = self._way(program, rows, looped)
         start, state, count = time.perf_counter(), program.enter(X), 0
         entered = state
@@ -187,11 +188,13 @@ class Tape(Machine):
         seconds = time.perf_counter() - start
         return TapeResult(program, value, count, seconds, way, self, entered)
 
-    def _way(self, program: Any, rows: str, looped: bool) -> str:
-        if not isinstance(program, TapeProgram):
-            raise Refusal(
-                f"this machine runs tape programs, not {type(program).__name__}: hs.machine.host makes one of a module"
-            )
+    def _hosted(self, program: Any, X: Any) -> TapeProgram:
+        """The program as a tape for this block, its norms measured on X."""
+        if isinstance(program, TapeProgram):
+            return program
+        return self.host(program, sample=None if isinstance(X, str) else X)
+
+    def _way(self, program: TapeProgram, rows: str, looped: bool) -> str:
         if program.sizes != self.sizes:
             D, S, H = program.sizes.slot, program.sizes.slots, program.sizes.heads
             raise Refusal(
@@ -226,9 +229,10 @@ class Tape(Machine):
             f"run of {program.source.name}, executed as {WAYS[way]}, from the state that it was given",
         )
 
-    def explain(self, program: TapeProgram, X: Any = None, at: int = 0) -> PassSeen:  # type: ignore[override]
+    def explain(self, program: Any, X: Any = None, at: int = 0) -> PassSeen:  # type: ignore[override]
         """One pass of a run: slots before and behind it, the room it left in the domain and in the range of norms."""
         self.refuse_stale()
+        program = self._hosted(program, X)
         way = self._way(program, "named", False)
         if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at < len(program):
             raise Refusal(f"{program.source.name} has the passes 0 to {len(program) - 1}, not {at!r}")

@@ -226,7 +226,7 @@ def run(settings: Mapping[str, Any], record: Record) -> Outcome:
 
 
 def _named(r: Mapping[str, Any]) -> str:
-    return f"{r['name']}: {r['passes']} passes, {number(r['seconds'], 2)} s"
+    return f"{r['name']}: {r['passes']} pass{'es' * (r['passes'] > 1)}, {number(r['seconds'], 2)} s"
 
 
 def _promised(r: Mapping[str, Any]) -> str:
