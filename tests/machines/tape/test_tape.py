@@ -75,7 +75,7 @@ def test_what_is_no_tape_yet_is_hosted_for_its_tokens():
     vm = hs.machine.Tape(slot=8, slots=3, heads=2, domain=512.0)
     assert float((vm(asked, x).value - asked.reference(x)).abs().max()) < 1e-9
     assert vm.explain(asked, x, at=0).at == 0
-    with pytest.raises(Refusal, match="reaches .* on the samples, the domain of this machine ends at 512"):
+    with pytest.raises(Refusal, match=r"reaches .* on the samples, the domain of this machine ends at 512"):
         vm(hs.prompt.linear(torch.eye(4)), x)
     descent = hs.prompt.descent([[1.0], [2.0]], [2.0, 4.0], steps=50)
     assert float((vm(descent).value - descent.reference()).abs().max()) < 1e-11
