@@ -137,6 +137,11 @@ def test_a_row_beyond_the_domain_names_the_domain_that_holds_it():
     assert reach(tape, x) <= domain < 2 * reach(tape, x)
 
 
+def test_what_no_block_holds_is_said_so():
+    with pytest.raises(Refusal, match=r"no block holds more than \d+, measure the tokens in larger units"):
+        hosted(nn.Linear(3, 3).double(), SIZES, NORM, 8.0, sample=1e8 * random(5, 3, seed=1))
+
+
 def test_a_program_is_hosted_as_it_is():
     from headsmith import prompt
 

@@ -27,7 +27,7 @@ from headsmith.machines.prompts.layers import ChainProgram, NormProgram, feature
 from headsmith.machines.prompts.rule import RuleProgram
 from headsmith.machines.tape.descending import descent_sizes
 from headsmith.machines.tape.instruction import Sizes
-from headsmith.machines.tape.lowering import as_chain, every, lower, samples_of, slots_of
+from headsmith.machines.tape.lowering import as_chain, every, lower, samples_of, shared, slots_of
 from headsmith.machines.tape.modules import program_of
 from headsmith.machines.tape.program import TapeProgram
 from headsmith.machines.tape.rule_tokens import rule_sizes
@@ -52,7 +52,7 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     >>> vm(program, [[0.5, -0.25]]).value.shape, len(program)
     (torch.Size([1, 1]), 2)
     """
-    from headsmith.machines.tape.tape import Tape
+    from headsmith.machines.tape.tape import MOST, Tape
 
     if isinstance(module, DescentProgram | RuleProgram):
         sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, WIDEST)
@@ -63,7 +63,10 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     norm = _norm_range(program, slot, heads, x)
     sizes = Sizes(slot, slots_of(program, slot, heads, sample=x, norm=norm), heads)
     found = lower(program, sizes, sample=x, norm=norm)
-    domain = 2.0 ** max(3, math.ceil(math.log2(ROOM * reach(found, x))))
+    needed = reach(found, x)
+    domain = max(8.0, 2.0 ** math.ceil(math.log2(ROOM * needed)))
+    if needed <= MOST:
+        domain = min(MOST, domain)
     return Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads, domain=domain, norm=norm), replace(
         found, domain=domain
     )
@@ -86,9 +89,15 @@ def hosted(
     found = lower(program, sizes, sample=x, norm=norm, domain=domain)
     needed = reach(found, x)
     if needed > domain:
+        from headsmith.machines.tape.tape import MOST
+
+        enough = 2.0 ** math.ceil(math.log2(needed))
+        which = f"hs.machine.Tape(domain={number(enough, 6)}) holds it"
+        if enough > MOST:
+            which = f"no block holds more than {number(MOST, 6)}, measure the tokens in larger units"
         raise Refusal(
             f"a row of {program.name} reaches {number(needed)} on the samples, the domain of this machine ends at "
-            f"{number(domain)}: hs.machine.Tape(domain={number(2.0 ** math.ceil(math.log2(needed)), 6)}) holds it"
+            f"{number(domain)}: {which}"
         )
     return found
 
@@ -187,7 +196,7 @@ def _block(program: ChainProgram) -> tuple[int, int]:
     widths = [n for stage in stages if isinstance(stage, LinearProgram) for n in stage.weight.shape]
     widest = max([*widths, features(program) or 1])
     slot = max(heads * size, norms, min(widest, WIDEST), -(-widest // 4))
-    return heads * -(-slot // heads), heads
+    return shared(slot, heads), heads
 
 
 def _norm_range(program: ChainProgram, slot: int, heads: int, x: Tensor) -> tuple[float, float]:

@@ -120,6 +120,11 @@ def samples_of(program: ChainProgram, sample: Any, tokens: int = SAMPLES) -> Ten
     return x
 
 
+def shared(numbers: int, heads: int) -> int:
+    """The least slot of so many numbers that heads can share."""
+    return heads * -(-numbers // heads)
+
+
 def every(program: Any) -> list[Any]:
     """A program and all that it is made of."""
     return [program, *(inner for stage in getattr(program, "stages", ()) for inner in every(stage))]
@@ -257,8 +262,9 @@ class _Lowering:
         d, name = program.features, name or program.name
         if d > self.sizes.slot:
             raise Refusal(
-                f"{name} is a norm over {d} numbers, a slot of this block holds {self.sizes.slot}: a norm needs one "
-                f"slot, as hs.machine.Tape(slot={d}, ...) has"
+                f"{name} is a norm over {d} numbers, a slot of this block holds {self.sizes.slot}: "
+                f"hs.machine.Tape(slot={shared(d, self.sizes.heads)}, slots={self.sizes.slots}, "
+                f"heads={self.sizes.heads}) has wider ones"
             )
         centring = torch.eye(d, dtype=torch.float64) - (1.0 / d if program.centred else 0.0)
         centring = centring / math.sqrt(d)
@@ -296,7 +302,7 @@ class _Lowering:
         rows = program.head_dim
         size, count = D // H, program.weights[0].shape[:-2].numel()
         if rows > (size if program.causal else D):
-            kind, need = ("causal head", H * rows) if program.causal else ("head", rows)
+            kind, need = ("causal head", H * rows) if program.causal else ("head", shared(rows, H))
             raise Refusal(
                 f"a {kind} of {rows} rows does not fit a block of {H} heads of {size} numbers: "
                 f"hs.machine.Tape(slot={need}, slots={self.sizes.slots}, heads={H}) holds it"
