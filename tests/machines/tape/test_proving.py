@@ -150,6 +150,20 @@ def test_a_run_of_a_tape_proves_its_own_value(name):
         result.prove()
 
 
+@pytest.mark.parametrize("x", [X[:, :3], X[:0], X.T])
+def test_tokens_that_the_program_does_not_read_are_refused(x):
+    with pytest.raises(Refusal, match=r"reads tokens \(..., tokens, 4\), not"):
+        prove(PROGRAMS["mlp"], x, torch.zeros(5, 2))
+
+
+def test_sequences_side_by_side_are_proved_at_once():
+    x, program = random(2, 3, 4, seed=50), PROGRAMS["transformer"]
+    certificate = prove(program, x, program.reference(x))
+    assert certificate.bound <= 1e-14
+    with pytest.raises(Refusal, match="of that very run"):
+        prove(program, x.reshape(6, 4), program.reference(x))
+
+
 def test_programs_without_a_value_in_balls_are_refused():
     with pytest.raises(Refusal, match=r"program.on\(X\)"):
         prove(hs.prompt.mean(), X, X)

@@ -25,9 +25,10 @@ from headsmith.machines.prompts.descent import DescentProgram
 from headsmith.machines.prompts.heads import HeadProgram, LinearProgram
 from headsmith.machines.prompts.layers import ChainProgram, NormProgram, features
 from headsmith.machines.prompts.rule import RuleProgram
+from headsmith.machines.tape.asked import as_chain, every, samples_of, shared
 from headsmith.machines.tape.descending import descent_sizes
 from headsmith.machines.tape.instruction import Sizes
-from headsmith.machines.tape.lowering import as_chain, every, lower, samples_of, shared, slots_of
+from headsmith.machines.tape.lowering import lower, slots_of
 from headsmith.machines.tape.modules import program_of
 from headsmith.machines.tape.program import TapeProgram
 from headsmith.machines.tape.rule_tokens import rule_sizes
