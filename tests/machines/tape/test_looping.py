@@ -10,6 +10,7 @@ from headsmith.machines.tape.looping import jumps, lines
 from headsmith.machines.tape.program import Stretch, TapeProgram
 from headsmith.refusal import Refusal
 
+from ..data import random
 from .exact import Example, instruction, program, small, state
 
 HALVE = Rows("V", {0: 0.5 * torch.eye(8, dtype=torch.float64)}, torch.zeros(8, dtype=torch.float64))
@@ -46,6 +47,17 @@ def test_a_straight_tape_runs_to_its_end_bit_for_bit():
     assert "4 passes of this run of example, executed as applications of the network to one prompt" in str(
         looped.certificate
     )
+
+
+def test_gradient_descent_is_three_instructions_and_a_counter():
+    X, y = random(6, 2, seed=1), random(6, seed=2)
+    descent = hs.prompt.descent(X, y, steps=9)
+    vm = hs.machine.Tape(slot=8, slots=4, heads=2)
+    made = vm.host(descent)
+    looped, outer = vm(made, looped=True), vm(made, rows="all")
+    assert (looped.passes, outer.passes) == (27, 18) and torch.equal(looped.value, outer.value)
+    assert float((looped.value - descent.reference()).abs().max()) < 1e-9
+    assert looped.certificate.bound < 1e-10
 
 
 def test_instructions_around_a_loop_run_once():

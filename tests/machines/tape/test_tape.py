@@ -1,5 +1,7 @@
 """The tape machine: sizes, promise, and what it refuses."""
 
+import math
+
 import pytest
 import torch
 
@@ -95,6 +97,17 @@ def test_a_table_that_no_proof_resolves_proves_nothing(tmp_path):
     manifest, tensors = read(small().save(tmp_path / "honest.safetensors"))
     tensors["normalise.slopes"] *= 1e12
     assert hs.certify(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors)).status == 1
+
+
+def test_arithmetic_of_another_sort_is_refused():
+    """Also where a program carries its data, so that no X is read."""
+    start = state()
+    made = program(instruction(1), start=start)
+    assert small()(made).passes == 1
+    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(Refusal, match="autocast would change"):
+        small()(made)
+    with pytest.raises(Refusal, match="NaN or infinity"):
+        small()(program(instruction(1), start=start * math.inf))
 
 
 def test_it_runs_and_forgets_no_gradient():

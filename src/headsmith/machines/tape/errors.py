@@ -2,7 +2,7 @@
 
     read   e = table + gamma(S D + 5) sum |theta_k s_k|           the sum is rounded, then read off the table
     bend   e_V = slope_f e + eps_f
-    norm   tau |c| + e_V / sqrt(s') + |c| D / (2 s'^1.5),  D = 2 e_V |c|_1 + d e_V^2 + e + gamma(d + 2)(|c|^2 + g)
+    norm   tau |c| + e_V / sqrt(s') + |c| D / (2 s'^1.5),  D = 2 e_V |c|_1 + d e_V^2 + e + gamma(d + 1)(|c|^2 + g)
            s = |c|^2 + g, s' = s - D: the table's error, that of c, and that of what the table is asked
     view   `bounds`: K and Q move the scores, U moves what is averaged, and the softmax rounds
     write  nothing where a slot is set, one rounding of the sum where it is added to
@@ -83,7 +83,7 @@ class Errors:
         |c_i| |c|_1 is at most (1 + sqrt(d)) s / 2, where one entry is larger than all others, which are alike.
         """
         (lo, hi), d = self.ranges.norm, self.sizes.slot
-        slip = gamma(d + 2, FLOAT.unit) * rounds
+        slip = gamma(d + 1, FLOAT.unit) * rounds
         moved = 2 * v * math.sqrt(d * hi) + d * v * v + entry + 2 * slip * hi
         if not moved <= ROOM * lo:
             return math.inf
@@ -121,7 +121,7 @@ class Errors:
 
     def _unit_met(self, done: PassRun, v: float, entry: float, rounds: bool) -> float:
         """Of U = V root(V.V + g), token by token; `low` is below the sum as it was executed and as it is meant."""
-        c, s, slip = done.bent, done.square, gamma(self.sizes.slot + 2, FLOAT.unit) * rounds
+        c, s, slip = done.bent, done.square, gamma(self.sizes.slot + 1, FLOAT.unit) * rounds
         if s is None:
             return math.inf
         own, d = c.square().sum(-1, keepdim=True), c.shape[-1]

@@ -179,8 +179,8 @@ class Tape(Machine):
         """
         self.refuse_stale()
         way = self._way(program, rows, looped)
-        start, state, count = time.perf_counter(), program.enter(X), 0
-        entered = state
+        start, count = time.perf_counter(), 0
+        entered = state = self.read(program.enter(X))
         for done in self.running.passes(program, entered, way):
             state, count = done.after, count + 1
         value = program.leave(state)
