@@ -96,6 +96,8 @@ def test_a_norm_without_a_value_is_refused_in_words():
         (torch.zeros(5, 3), "the value of that very run"),
         (torch.zeros(4, 4), "the value of that very run"),
         (torch.zeros(4, 5), "the value of that very run"),
+        (torch.zeros(0, 4), "the value of that very run"),
+        (torch.zeros(()), "the value of that very run"),
         (torch.full((5, 4), math.nan), "finite|NaN"),
         (torch.full((5, 4), math.inf), "finite|infinit"),
     ],

@@ -92,7 +92,7 @@ class _Found:
 
 def _tried(program: Any, x: Tensor | None, value: Tensor, precisions: tuple[int, ...]) -> _Found:
     """The first precision that is fine, or the last one."""
-    least = LEAST * float(value.abs().max())
+    least = LEAST * max((abs(v) for v in value.reshape(-1).tolist()), default=0.0)
     for i, bits in enumerate(precisions):
         error, radius, reason = _compared(program, x, value, bits)
         found = _Found(error, radius, least, precisions[: i + 1], reason)
