@@ -154,6 +154,13 @@ def test_the_table_of_a_norm_is_multiplied_by_the_vector():
     assert errors(root=(0.1, 0.3))._unit_met(done, 0.0, 0.0, True) == pytest.approx(2.0, rel=1e-6)
 
 
+def test_a_sum_that_the_table_does_not_reach_is_bounded_by_nothing():
+    for size in (2.0**-6, 64.0):
+        inside, outside = unit([0.0], size), unit([0.0], size * (2.0 if size > 1 else 0.5))
+        assert errors()._unit_met(inside, 1e-9, 1e-9, True) < 1e-6
+        assert errors()._unit_met(outside, 1e-9, 1e-9, True) == math.inf
+
+
 def test_the_rounding_of_a_norm(monkeypatch):
     """d products and sums of the square, all off in one direction; the product with the root once more."""
     monkeypatch.setattr(module, "FLOAT", COARSE)
@@ -163,7 +170,9 @@ def test_the_rounding_of_a_norm(monkeypatch):
     bound = errors(slot=d)._unit_met(unit(c, 0.0, square - 1), 0.0, 0.0, True)
     executed = 1 / math.sqrt(square) * (1 - u)
     assert 0.8 * bound < 1 - executed <= bound
-    one = errors(slot=1)._unit_met(unit([1e-4], 1e6, 1e6 * u), 0.0, 0.0, True)  # one sum, one product with the root
+    one = errors(slot=1, norm=(1.0, 1e7))._unit_met(
+        unit([1e-4], 1e6, 1e6 * u), 0.0, 0.0, True
+    )  # one sum, one product with the root
     executed = 1e-4 / math.sqrt(1e6 * (1 + u)) * (1 - u)
     assert 0.7 * one < 1e-7 - executed <= one
 

@@ -139,7 +139,7 @@ def test_a_norm_of_uneven_variances(centred):
 
 def test_a_norm_beyond_the_table_is_refused_with_a_table_that_holds_it():
     x = random(40, 48, seed=3) * torch.linspace(0, 6, 40).exp()[:, None]
-    with pytest.raises(Refusal, match=r"norm=\(0.00\d+, \d+\) does") as refusal:
+    with pytest.raises(Refusal, match=r"Tape\(..., norm=\(0.00\d+, \d+\)\) does") as refusal:
         lower(normed(48, 6), WIDE, sample=x)
     low, high = (float(v) for v in str(refusal.value).split("norm=(")[1].split(")")[0].split(", "))
     assert apart(normed(48, 6), WIDE, x, sample=x, norm=(low, high)) < 1e-11

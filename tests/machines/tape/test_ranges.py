@@ -36,6 +36,13 @@ def test_a_row_beyond_the_domain_names_the_instruction_the_token_and_what_would_
     assert float((larger(program(line), given[:, :-1]).value[..., 8:16] - given[:, :8]).abs().max()) < 1e-11
 
 
+def test_what_no_machine_holds_is_no_advice():
+    given = state()
+    given[0, 0] = 1e5
+    assert "no machine reaches beyond 1024, so scale the program" in refused(Instruction("huge", (rows(),)), given)
+    assert "so scale the program" in refused(Instruction("add", (), put={0: "add"}), given)
+
+
 def test_terms_that_cancel_are_too_large_all_the_same():
     line = Instruction("cancel", (Rows("V", {0: torch.tensor([[200.0, -200.0]]).double()}, torch.zeros(1).double()),))
     given = state()

@@ -131,4 +131,6 @@ class Errors:
         table = self.worth.root.approximation + self.worth.root.rounding * rounds
         rounded = FLOAT.unit * rounds * done.value.abs().amax(-1, keepdim=True)
         error = most * table + v / low.sqrt() + most * moved / (2 * low * low.sqrt()) + rounded
-        return float(torch.where(low > 0, error, math.inf).max()) * INFLATE
+        (lo, hi), asked = self.ranges.norm, (s - sums, s + sums)
+        known = (low > 0) & (asked[0] >= lo * (1 - ROOM)) & (asked[1] <= hi * (1 + ROOM))
+        return float(torch.where(known, error, math.inf).max()) * INFLATE

@@ -248,7 +248,7 @@ class _Lowering:
             raise Refusal(
                 f"{reading.name} meets variances from {number(low)} to {number(high)} on the samples, a ratio "
                 f"above the {number(most / least)} that the norm table of this block holds: "
-                f"norm=({exactly(1 / half)}, {exactly(half)}) does"
+                f"hs.machine.Tape(..., norm=({exactly(1 / half)}, {exactly(half)})) does"
             )
         return s
 

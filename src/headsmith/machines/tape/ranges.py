@@ -24,7 +24,8 @@ from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 
 UNDECIDED = 2.0**-24  # of a condition from 1/2: it is read within 2^-26, and gates that it opens are exact
-WIDEST = 2.0**30  # ratio hi/lo of norms for which a table is advised
+WIDEST = 2.0**10  # domain: beyond it the scores of ReLU, 2^40 z, are rounded by more than can be bounded
+LONGEST = 2.0**30  # ratio hi/lo of norms for which a table is advised
 PARTS, SINGLE = ("K", "Q", "V"), ("g", "jump", "target")
 
 
@@ -54,8 +55,7 @@ class BlockRanges:
             if not float(held.max()) <= self.domain:
                 raise Refusal(
                     f"instruction {at} ({instruction.name}) adds to slot {slot}, where {_token(held)} holds "
-                    f"{number(float(held.max()))}, beyond the domain {number(self.domain)}: build the machine with "
-                    f"domain={number(float(held.max()) * 1.01)} or more, or scale the program"
+                    f"{number(float(held.max()))}, beyond the domain {number(self.domain)}: {_wider(float(held.max()))}"
                 )
         return most
 
@@ -104,7 +104,7 @@ class BlockRanges:
             value = float(s.flatten()[int(far.argmax())])
             low, high = min(lo, value * 0.9), max(hi, value * 1.1)
             advice = f"build the machine with norm=({number(low)}, {number(high)}), or scale the program"
-            advice = advice if low * WIDEST >= high else "no table reaches so far"
+            advice = advice if low * LONGEST >= high else "no table reaches so far"
             raise Refusal(
                 f"norm of {name}, {_token(far)}: |c|^2 + g = {number(value)}, the table of 1/sqrt reaches from "
                 f"{number(lo)} to {number(hi)}: {advice}"
@@ -116,9 +116,15 @@ class BlockRanges:
         most, place = float(bound.max()), torch.unravel_index(bound.argmax(), bound.shape)
         return Refusal(
             f"{rows.part}[{rows.first + int(place[-1])}] of instruction {at} ({instruction.name}) adds terms of size "
-            f"{number(most, 4)} at {_token(bound)}, beyond the domain {number(self.domain)}: build the machine with "
-            f"domain={number(most * 1.01)} or more, or scale the program"
+            f"{number(most, 4)} at {_token(bound)}, beyond the domain {number(self.domain)}: {_wider(most)}"
         )
+
+
+def _wider(most: float) -> str:
+    """What would hold sums of this size."""
+    if not most * 1.01 <= WIDEST:
+        return f"no machine reaches beyond {number(WIDEST, 4)}, so scale the program"
+    return f"build the machine with domain={number(most * 1.01)} or more, or scale the program"
 
 
 def sizes_of(rows: Rows, state: Tensor, sizes: Sizes) -> Tensor:

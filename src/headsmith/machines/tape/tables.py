@@ -27,6 +27,7 @@ from headsmith.refusal import Refusal
 FINE = 2.0**-46  # error of the read table relative to the domain: below it rounding is more than half
 ROOT = parse("1/sqrt(v)")
 ROOM = 2.0**-10  # by how much, relative, tables are proved beyond what is checked
+FEW = 64  # keys of a table of 1/sqrt that are preferred to a finer one of more
 GOALS = (1.25e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # of the table of 1/sqrt, relative to its largest value
 
 
@@ -42,18 +43,23 @@ def bending() -> dict[str, Head]:
 
 @lru_cache(maxsize=16)
 def root(lo: float, hi: float) -> tuple[Head, float]:
-    """1/sqrt(v) for v in [lo, hi], by the finest table that is found and proved, and within what.
+    """1/sqrt(v) for v in [lo, hi] by the finest table of few keys that is found and proved, and within what.
 
     >>> root(0.25, 4.0)[0].keys < root(2.0**-6, 64.0)[0].keys
     True
     """
+    found: list[tuple[Head, float]] = []
     for goal in GOALS:
         try:
             task = ScalarTask(ROOT, _wide(lo, hi), goal / math.sqrt(lo), "float64", "v", may_bias=False)
             [head] = solve(task, "table").part.heads
-            return head, task.eps
         except Short:
             continue
+        found.append((head, task.eps))
+        if head.keys <= FEW:
+            break
+    if found:
+        return found[-1] if found[-1][0].keys <= FEW else found[0]
     raise Refusal(
         f"no table of 1/sqrt reaches from {exactly(lo)} to {exactly(hi)}: take a norm range of smaller ratio hi/lo"
     )

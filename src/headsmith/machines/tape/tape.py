@@ -22,7 +22,7 @@ from headsmith.machines.tape.errors import TOKENS, Errors
 from headsmith.machines.tape.instruction import Sizes
 from headsmith.machines.tape.pass_seen import PassSeen
 from headsmith.machines.tape.program import TapeProgram
-from headsmith.machines.tape.ranges import UNDECIDED, BlockRanges
+from headsmith.machines.tape.ranges import UNDECIDED, WIDEST, BlockRanges
 from headsmith.machines.tape.running import WAYS, Running
 from headsmith.machines.tape.tape_result import TapeResult
 from headsmith.network import Network
@@ -33,7 +33,6 @@ from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
-MOST = 2.0**10  # domain: beyond it the scores of ReLU, 2^40 z, are rounded by more than can be bounded
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
 
 
@@ -80,9 +79,9 @@ class Tape(Machine):
             raise Refusal(f"{heads} heads do not share {slot} numbers: take a number of heads that divides the slot")
         if not self.low < self.high:
             raise Refusal(f"norm is the range of |c|^2 + g, from below to above, not ({low!r}, {high!r})")
-        if not 1 <= self.domain <= MOST:
+        if not 1 <= self.domain <= WIDEST:
             raise Refusal(
-                f"a tape is proved on domains from 1 to {exactly(MOST)}, not {exactly(self.domain)}: scale the program"
+                f"domains of tapes are proved from 1 to {exactly(WIDEST)}, not {exactly(self.domain)}: scale the program"
             )
         self.root = positive("the error of the table of 1/sqrt", root)
         self.reads = frozen.count(self.sizes) + 1, slots * slot + len(frozen.MORE)
@@ -132,8 +131,8 @@ class Tape(Machine):
     def prove(self) -> Bound:
         """The worst pass; activations that are others, and flags that would be misread, are refused."""
         errors, worth = self.errors, self.errors.worth
-        if not (worth.entry.approximation <= tables.FINE * self.domain and worth.root.total <= self.root):
-            raise Refusal("the machine holds coarser tables than its sizes ask for")
+        if not worth.root.total <= self.root:
+            raise Refusal(f"the machine does not hold 1/sqrt within {upper(self.root)}")
         for name, (approximation, _, _) in worth.bends.items():
             if not approximation <= tables.FINE * self.domain:
                 raise Refusal(f"the machine does not hold {name} on |z| <= {exactly(self.domain)}")
