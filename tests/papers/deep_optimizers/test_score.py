@@ -40,6 +40,7 @@ def test_all_claims_hold_of_a_sound_run():
     "broken, case, key, value",
     [
         (0, "1-D", "R^2", {"network": 0.969}),
+        (0, "2-D", "R^2", {"network": 0.969}),
         (1, "2-D", "R^2", {"network": 0.8, "linear least squares": 0.9, "one Gaussian": 0.7}),
         (2, "2-D", "distance", {"network": 0.2, "one Gaussian": 0.3}),
         (3, "1-D", "gap", 1e-9),
