@@ -105,9 +105,6 @@ class Clip(Truncated):
     def exact(self, x: Any) -> list[arb]:
         return list(map(self.truncated, self.W.tolist(), x, self.t.tolist()))
 
-    def encode(self, x: Tensor) -> Tensor:  # type: ignore[override]
-        return x
-
     def printed_keys(self, request: Request) -> float:
         """2 (b - a)/eps, in one head or in heads of n - 2 anchors and two sentinels."""
         n = len(self.t)

@@ -120,13 +120,6 @@ class EquivariantMap(Target):
         values = self.values(np.array(inputs)).reshape(-1).tolist()
         return [arb(y, ULPS * 2.0**-52 * abs(y)) for y in values]
 
-    def encode(self, *inputs: Tensor) -> Tensor:
-        """X as it is: (..., tokens, features)."""
-        return inputs[0]
-
-    def decode(self, tokens: Tensor) -> Tensor:
-        return tokens
-
     def designs(self, request: Request) -> Iterator[Design]:
         if request.method == "printed":
             raise Refusal(
