@@ -34,14 +34,14 @@ import torch
 from torch import Tensor
 
 from headsmith.constructions.rule import copied_head
-from headsmith.constructions.training.form import Form, Plan, Snapshots
+from headsmith.constructions.training.form import Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.kinked_units import KinkedUnits
 from headsmith.constructions.training.optimizing import kept, optimizing, prove_root
 from headsmith.constructions.training.smooth_units import SmoothUnits
 from headsmith.constructions.training.stream import Stream
 from headsmith.constructions.training.tape import Tape
 from headsmith.functions.kinks import Kinked
-from headsmith.functions.smooth import HIGHEST, SMOOTH, Smooth
+from headsmith.functions.smooth import SMOOTH, Smooth
 from headsmith.network import Attention, Layer, Map, Network, Select
 from headsmith.network.hidden import Hidden, Terms, heads, mlp, scaled
 from headsmith.proof.moments import RootTable
@@ -93,8 +93,36 @@ class CompactTraining(Form):
         table = "".join(f", a table of {table.keys} keys" for table in self._tables)
         return f"compact, {blocks} blocks a step and {len(self.units)} to read out{table}"
 
-    def network(self, target: Any, dtype: str) -> Network:
-        return block(target, dtype, self.root, self.tables)
+    def block(self, target: Any, dtype: str) -> Iterator[tuple[str, Layer]]:
+        tape, kind, units = tape_of(target), getattr(torch, dtype), units_of(target.activation, self.tables, dtype)
+        for j in tape.layers:
+            yield f"forward{j}", forward(tape, j, kind)
+            if j in tape.bent:
+                yield from units.forward(tape, j, kind)
+        outputs = "odds" if target.squashed else tape.activation(tape.depth)
+        if target.squashed:
+            yield "squash", squash(tape, kind)
+        yield "loss", mlp(losses(tape, target.slopes, outputs), tape.width, kind)
+        for j in reversed(tape.layers):
+            if j < tape.depth:
+                yield f"backward{j}", backward(tape, j, kind)
+            if j in tape.bent:
+                yield f"gate{j}", units.backward(tape, j, kind)
+        if target.decay and not tape.moments:
+            yield "shrink", shrink(tape, target.decay, kind)
+        yield "descend", update(tape, kind)
+        if tape.moments:
+            yield from optimizing(tape, target.optimized, target.decay, self.root, kind)
+        yield "clean", mlp(cleaning(tape, target.project), tape.width, kind)
+
+    def variables(self, stream: Any, j: int, layers: Sequence[str]) -> Iterator[Variable]:
+        yield from super().variables(stream, j, layers)
+        at, units, moments = f"layer {j} / ", stream.owners(j), stream.moments
+        for name in moments:
+            words = {"m": "first moment", "v": "second moment" if "m" in moments else "velocity"}
+            yield at + words[name], ("carry", units, _span(stream.row(j, name)))
+        yield at + "update", (last_move(stream), units, _span(stream.row(j, "g")))
+        yield at + "weights", ("clean", units, _span(stream.row(j)))
 
     def least(self, target: Any, request: Request) -> tuple[float, str]:
         """A weight is rounded; and a table of Adam's root is off by so much of |m^|_2, of which half of eps is kept."""
@@ -108,31 +136,16 @@ class CompactTraining(Form):
 
     def law(self, target: Any, request: Request) -> Law:
         """What the error bound of a step has to know, the tables proved."""
-        tape, dtype, root = tape_of(target), request.dtype, RootTable()
+        dtype, root = request.dtype, RootTable()
         if self.root is not None:
             found = prove_root(self.root, target.optimized, request.domain["v"][1], dtype)
             root = RootTable(found.approximation, found.rounding)
-        return Law(
-            request.format,
-            tape.samples,
-            tape.tokens,
-            units_of(target.activation, self.tables, dtype).curve(dtype),
-            tape.bent,
-            target.bend,
-            target.squashed,
-            target.project,
-            target.decay,
-            optimizer=target.optimized,
-            table=root,
-        )
+        curve = units_of(target.activation, self.tables, dtype).curve(dtype)
+        return self._law(target, request, curve, optimizer=target.optimized, table=root)
 
     def approximates(self, target: Any) -> bool:
         """Only tables do."""
         return bool(self._tables)
-
-    def reach(self, target: Any) -> float:
-        """Softmax heads of a smooth activation have been proved so far."""
-        return HIGHEST if target.activation in SMOOTH else torch.inf
 
     def worst(self, target: Any, request: Request) -> tuple[float, float]:
         """Every number as large as the domain allows."""
@@ -216,57 +229,6 @@ def stored_tables(network: Network, target: Any) -> list[Head]:
     smooth, first = Smooth.of(target.activation), tape_of(target).bent[0]
     parts = (("bend", smooth.value), ("slope", smooth.slope))
     return [copied_head(network.layers[f"{name}{first}"]) for name, found in parts if found[0].formula]
-
-
-def block(target: Any, dtype: str, root: Head | None = None, tables: Sequence[Head] = ()) -> Network:
-    """The layers of one step, which all steps share, with a name for each variable."""
-    tape = tape_of(target)
-    layers = dict(_layers(target, tape, dtype, root, tables))
-    names = {name: place for j in tape.layers for name, place in _variables(tape, j)}
-    features = [*tape.features()]
-    return Network(layers, tokens=tape.names(), features=features, variables=names, loops=target.steps)
-
-
-def _layers(
-    target: Any, tape: Tape, dtype: str, root: Head | None, tables: Sequence[Head]
-) -> Iterator[tuple[str, Layer]]:
-    kind, last, units = getattr(torch, dtype), tape.depth, units_of(target.activation, tables, dtype)
-    for j in tape.layers:
-        yield f"forward{j}", forward(tape, j, kind)
-        if j in tape.bent:
-            yield from units.forward(tape, j, kind)
-    outputs = "odds" if target.squashed else tape.activation(last)
-    if target.squashed:
-        yield "squash", squash(tape, kind)
-    yield "loss", mlp(losses(tape, target.slopes, outputs), tape.width, kind)
-    for j in reversed(tape.layers):
-        if j < last:
-            yield f"backward{j}", backward(tape, j, kind)
-        if j in tape.bent:
-            yield f"gate{j}", units.backward(tape, j, kind)
-    if target.decay and not tape.moments:
-        yield "shrink", shrink(tape, target.decay, kind)
-    yield "descend", update(tape, kind)
-    if tape.moments:
-        yield from optimizing(tape, target.optimized, target.decay, root, kind)
-    yield "clean", mlp(cleaning(tape, target.project), tape.width, kind)
-
-
-def _variables(tape: Tape, j: int) -> Iterator[tuple[str, tuple[str, slice, slice]]]:
-    """(name, (layer, tokens, features)) of what a step works out in layer j."""
-    at, bent, data = f"layer {j} / ", j in tape.bent, tape.data
-    samples, units = slice(0, tape.samples), tape.owners(j)
-    written = f"gate{j}" if bent else "loss" if j == tape.depth else f"backward{j}"
-    yield at + "pre-activation", (f"forward{j}", data, tape.slices[f"z {j}"])
-    yield at + "activation", (f"bend{j}" if bent else f"forward{j}", data, tape.slices[tape.activation(j)])
-    if bent:
-        yield at + "slope", (written, data, tape.slices[f"slope {j}"])
-    yield at + "delta", (written, samples, tape.slices[f"delta {j}"])
-    for name in tape.moments:
-        words = {"m": "first moment", "v": "second moment" if "m" in tape.moments else "velocity"}
-        yield at + words[name], ("carry", units, _span(tape.row(j, name)))
-    yield at + "update", (last_move(tape), units, _span(tape.row(j, "g")))
-    yield at + "weights", ("clean", units, _span(tape.row(j)))
 
 
 def _span(rows: Sequence[int]) -> slice:

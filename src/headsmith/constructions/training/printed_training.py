@@ -29,7 +29,7 @@ import torch
 
 from headsmith.constructions.design import Altered, Short
 from headsmith.constructions.training.compact import losses
-from headsmith.constructions.training.form import ENFORCED, Form, Plan, Snapshots
+from headsmith.constructions.training.form import ENFORCED, Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.sheet import Sheet
 from headsmith.constructions.training.sums import IDENTITY, STRAIGHT, Sums, curve_of, kinked_sums, smooth_sums
 from headsmith.functions.smooth import SMOOTH
@@ -97,23 +97,28 @@ class PrintedTraining(Form):
         matrices = target.matrices
         return Sheet(matrices.widths, matrices.biases, matrices.bent, target.samples)
 
-    def network(self, target: Any, dtype: str) -> Network:
-        """The layers of one step, which all steps share, with a name for each variable."""
-        sheet, layers = self.stream(target), dict(self._layers(target, getattr(torch, dtype)))
-        names = {name: place for j in sheet.layers for name, place in variables(sheet, j)}
-        features = [*sheet.features()]
-        return Network(layers, tokens=sheet.names(), features=features, variables=names, loops=target.steps)
-
-    def _layers(self, target: Any, dtype: torch.dtype) -> Iterator[tuple[str, Layer]]:
-        sheet = self.stream(target)
+    def block(self, target: Any, dtype: str) -> Iterator[tuple[str, Layer]]:
+        sheet, kind = self.stream(target), getattr(torch, dtype)
         for j in sheet.layers:
-            yield f"forward{j}", summing(sheet, [(j, self._sums(j).value)], "p", dtype)
-        yield "slopes", summing(sheet, [(j, self._sums(j).slope) for j in sheet.layers], "slope", dtype)
-        yield "loss", mlp(losses(sheet, target.slopes, sheet.activation(sheet.depth)), sheet.width, dtype)
+            yield f"forward{j}", summing(sheet, [(j, self._sums(j).value)], "p", kind)
+        yield "slopes", summing(sheet, [(j, self._sums(j).slope) for j in sheet.layers], "slope", kind)
+        yield "loss", mlp(losses(sheet, target.slopes, sheet.activation(sheet.depth)), sheet.width, kind)
         for j in reversed(sheet.layers):
-            yield f"backward{j}", backward(sheet, j, dtype)
-        yield "descend", update(sheet, dtype)
-        yield "clean", mlp(cleaning(sheet, target.project), sheet.width, dtype)
+            yield f"backward{j}", backward(sheet, j, kind)
+        yield "descend", update(sheet, kind)
+        yield "clean", mlp(cleaning(sheet, target.project), sheet.width, kind)
+
+    def variables(self, stream: Any, j: int, layers: Sequence[str]) -> Iterator[Variable]:
+        """Of z nothing is stored."""
+        at, samples = f"layer {j} / ", slice(0, stream.samples)
+        yield at + "activation", (f"forward{j}", stream.data, stream.slices[f"p {j}"])
+        yield at + "slope", ("slopes", stream.data, stream.slices[f"slope {j}"])
+        yield at + "delta", (f"backward{j}", samples, stream.slices[f"delta {j}"])
+        yield at + "weights", ("clean", 0, stream.layer(j))
+
+    def reach(self, target: Any) -> float:
+        """Sums are proved on all of R."""
+        return math.inf
 
     @classmethod
     def beyond(cls, target: Any) -> str:
@@ -134,18 +139,7 @@ class PrintedTraining(Form):
             curve_of(target.activation, self.sums, dtype), self.sums.value, self.sums.slope, adds, together=False
         )
         straight = Summed(Smoothness(STRAIGHT, Slip(), Slip()), IDENTITY.value, IDENTITY.slope, adds, together=False)
-        return Law(
-            request.format,
-            sheet.samples,
-            sheet.tokens,
-            curve,
-            sheet.bent,
-            target.bend,
-            False,
-            target.project,
-            counts=COUNTS,
-            straight=straight,
-        )
+        return self._law(target, request, curve, counts=COUNTS, straight=straight)
 
     def watched(self, network: Network) -> tuple[str, str, str]:
         """The gradient is known when all are handed back."""
@@ -283,12 +277,3 @@ def cleaning(sheet: Sheet, box: tuple[float, float] | None) -> Iterator[Hidden]:
     for row in sheet.scratch():
         for sign in SIGNS:
             yield Hidden({row: sign}, {row: -sign})
-
-
-def variables(sheet: Sheet, j: int) -> Iterator[tuple[str, tuple[str, int | slice, slice]]]:
-    """(name, (layer, tokens, features)) of what a step works out in layer j; weights are row by row."""
-    at, samples = f"layer {j} / ", slice(0, sheet.samples)
-    yield at + "activation", (f"forward{j}", sheet.data, sheet.slices[f"p {j}"])
-    yield at + "slope", ("slopes", sheet.data, sheet.slices[f"slope {j}"])
-    yield at + "delta", (f"backward{j}", samples, sheet.slices[f"delta {j}"])
-    yield at + "weights", ("clean", 0, sheet.layer(j))

@@ -33,11 +33,11 @@ import torch
 from torch import Tensor
 
 from headsmith.constructions.training.compact import losses, squash, stored_tables, units_of
-from headsmith.constructions.training.form import Form, Plan, Snapshots
+from headsmith.constructions.training.form import Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.multiplying import STEPS, Factors, multiply, slip
 from headsmith.constructions.training.printed_training import cleaning
 from headsmith.constructions.training.softmax_sheet import SoftmaxSheet, above
-from headsmith.functions.smooth import HIGHEST, SMOOTH, Smooth
+from headsmith.functions.smooth import SMOOTH, Smooth
 from headsmith.network import Attention, Layer, Network, Select
 from headsmith.network.hidden import heads, mlp
 from headsmith.proof.perturbation import LOCK, Counts, Law, Pass
@@ -94,10 +94,6 @@ class SoftmaxTraining(Form):
         """Sums of finitely many Gaussians do."""
         return True
 
-    def reach(self, target: Any) -> float:
-        """Softmax heads of a smooth activation have been proved so far."""
-        return HIGHEST if target.activation in SMOOTH else torch.inf
-
     def least(self, target: Any, request: Request) -> tuple[float, str]:
         """A weight is rounded, and a product is."""
         found, reason = super().least(target, request)
@@ -119,29 +115,38 @@ class SoftmaxTraining(Form):
             families += [(f"q {j}", found.widths[j]) for j in found.bent if j == found.depth]
         return SoftmaxSheet(found.widths, found.biases, found.bent, target.samples, tuple(families), above(target.rate))
 
-    def network(self, target: Any, dtype: str) -> Network:
-        """The layers of one step, which all steps share, with a name for each variable."""
-        sheet, layers = self.stream(target), dict(_layers(target, self.limit, self.tables, dtype))
-        names = {name: place for j in sheet.layers for name, place in variables(sheet, j, [*layers])}
-        features = [*sheet.features()]
-        return Network(layers, tokens=sheet.names(), features=features, variables=names, loops=target.steps)
+    def block(self, target: Any, dtype: str) -> Iterator[tuple[str, Layer]]:
+        sheet, kind = self.stream(target), getattr(torch, dtype)
+        units, last = units_of(target.activation, self.tables, dtype), sheet.depth
+        for j in sheet.layers:
+            yield f"forward{j}", multiply(forward(sheet, j), sheet.width, self.limit, kind)
+            if j in sheet.bent:
+                yield from units.forward(sheet, j, kind)
+        outputs = "odds" if target.squashed else sheet.activation(last)
+        if target.squashed:
+            yield "squash", squash(sheet, kind)
+        yield "loss", mlp(losses(sheet, target.slopes, outputs), sheet.width, kind)
+        smooth = target.activation in SMOOTH
+        for j in reversed(sheet.layers):
+            if _handed(sheet, j, smooth):
+                yield f"backward{j}", multiply(backward(sheet, j, smooth), sheet.width, self.limit, kind)
+            if j in sheet.bent and not smooth:
+                yield f"gate{j}", units.backward(sheet, j, kind)
+        yield "outer", multiply(outer(sheet), sheet.width, self.limit, kind)
+        yield "descend", descend(sheet, target.decay, kind)
+        yield "clean", mlp(cleaning(sheet, target.project), sheet.width, kind)
+
+    def variables(self, stream: Any, j: int, layers: Sequence[str]) -> Iterator[Variable]:
+        yield from super().variables(stream, j, layers)
+        yield f"layer {j} / gradient", ("outer", slice(0, stream.samples), stream.layer(j, "a"))
+        yield f"layer {j} / weights", ("clean", 0, stream.layer(j))
 
     def law(self, target: Any, request: Request) -> Law:
         """The curve of the compact form, and what is proved of products."""
-        sheet, dtype = self.stream(target), request.dtype
-        return Law(
-            request.format,
-            sheet.samples,
-            sheet.tokens,
-            units_of(target.activation, self.tables, dtype).curve(dtype),
-            sheet.bent,
-            target.bend,
-            target.squashed,
-            target.project,
-            target.decay,
-            counts=shares(sheet.samples),
-            products=Products(slip(self.limit, dtype), self.limit, sheet.most),
-        )
+        dtype, most = request.dtype, self.stream(target).most
+        curve = units_of(target.activation, self.tables, dtype).curve(dtype)
+        products = Products(slip(self.limit, dtype), self.limit, most)
+        return self._law(target, request, curve, counts=shares(target.samples), products=products)
 
     def watched(self, network: Network) -> tuple[str, str, str]:
         """The gradient is known where each sample has its part of it."""
@@ -208,28 +213,6 @@ def _handed(sheet: SoftmaxSheet, j: int, smooth: bool) -> bool:
     return j < sheet.depth or (smooth and j in sheet.bent)
 
 
-def _layers(target: Any, limit: float, tables: Sequence[Head], dtype: str) -> Iterator[tuple[str, Layer]]:
-    sheet, kind = SoftmaxTraining.stream(target), getattr(torch, dtype)
-    units, last = units_of(target.activation, tables, dtype), sheet.depth
-    for j in sheet.layers:
-        yield f"forward{j}", multiply(forward(sheet, j), sheet.width, limit, kind)
-        if j in sheet.bent:
-            yield from units.forward(sheet, j, kind)
-    outputs = "odds" if target.squashed else sheet.activation(last)
-    if target.squashed:
-        yield "squash", squash(sheet, kind)
-    yield "loss", mlp(losses(sheet, target.slopes, outputs), sheet.width, kind)
-    smooth = target.activation in SMOOTH
-    for j in reversed(sheet.layers):
-        if _handed(sheet, j, smooth):
-            yield f"backward{j}", multiply(backward(sheet, j, smooth), sheet.width, limit, kind)
-        if j in sheet.bent and not smooth:
-            yield f"gate{j}", units.backward(sheet, j, kind)
-    yield "outer", multiply(outer(sheet), sheet.width, limit, kind)
-    yield "descend", descend(sheet, target.decay, kind)
-    yield "clean", mlp(cleaning(sheet, target.project), sheet.width, kind)
-
-
 def forward(sheet: SoftmaxSheet, j: int) -> list[Factors]:
     """z(j)[k] = v_jk . p(j-1)."""
     one, levels = sheet.rows("one"), sheet.rows(f"z {j}")
@@ -275,18 +258,3 @@ def descend(sheet: SoftmaxSheet, decay: float, dtype: torch.dtype) -> Attention:
         memory=torch.zeros(1, sheet.width, dtype=dtype),
         residual=True,
     )
-
-
-def variables(
-    sheet: SoftmaxSheet, j: int, layers: Sequence[str]
-) -> Iterator[tuple[str, tuple[str, int | slice, slice]]]:
-    """(name, (layer, tokens, features)) of what a step works out in layer j; weights are row by row."""
-    at, bent, samples = f"layer {j} / ", j in sheet.bent, slice(0, sheet.samples)
-    written = next(name for name in (f"gate{j}", f"backward{j}", "loss") if name in layers)
-    yield at + "pre-activation", (f"forward{j}", sheet.data, sheet.slices[f"z {j}"])
-    yield at + "activation", (f"bend{j}" if bent else f"forward{j}", sheet.data, sheet.slices[sheet.activation(j)])
-    if bent:
-        yield at + "slope", (written, sheet.data, sheet.slices[f"slope {j}"])
-    yield at + "delta", (written, samples, sheet.slices[f"delta {j}"])
-    yield at + "gradient", ("outer", samples, sheet.layer(j, "a"))
-    yield at + "weights", ("clean", 0, sheet.layer(j))
