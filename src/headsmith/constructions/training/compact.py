@@ -42,8 +42,8 @@ from headsmith.constructions.training.stream import Stream
 from headsmith.constructions.training.tape import Tape
 from headsmith.functions.kinks import Kinked
 from headsmith.functions.smooth import SMOOTH, Smooth
-from headsmith.network import Attention, Layer, Map, Network, Select
-from headsmith.network.hidden import Hidden, Terms, heads, mlp, scaled
+from headsmith.network import Attention, Layer, Network, Select
+from headsmith.network.hidden import SIGNS, Hidden, Terms, everyone, heads, mlp, scaled
 from headsmith.proof.moments import RootTable
 from headsmith.proof.perturbation import LOCK, Law, Pass
 from headsmith.proof.statement import Head
@@ -52,7 +52,6 @@ from headsmith.records.shown import upper
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
 
-SIGNS = (1.0, -1.0)
 EXTRA: dict[str, Callable[[int], tuple[int, int]]] = {
     "gd": lambda fan: (0, 0),
     "momentum": lambda fan: (1, 1),
@@ -245,17 +244,17 @@ def last_move(tape: Tape) -> str:
 
 def forward(tape: Tape, j: int, dtype: torch.dtype) -> Attention:
     """z(j): a sample asks with p(j-1), the key of unit k is its row, and it answers T e_k."""
-    query = [scaled(tape.reads(j), sign) for sign in SIGNS]
-    value = [scaled(tape.rows(f"unit {j}"), sign * tape.tokens) for sign in SIGNS]
-    return _attend(tape, query, Select([tape.row(j)] * 2, tape.width), value, [tape.rows(f"z {j}")] * 2, dtype)
+    query = heads([scaled(tape.reads(j), sign) for sign in SIGNS], tape.width, dtype)
+    value = heads([scaled(tape.rows(f"unit {j}"), sign * tape.tokens) for sign in SIGNS], tape.width, dtype)
+    return everyone(query, Select([tape.row(j)] * 2, tape.width), value, [tape.rows(f"z {j}")] * 2, tape.width)
 
 
 def backward(tape: Tape, j: int, dtype: torch.dtype) -> Attention:
     """q(j) = V_{j+1}' delta(j+1): a sample asks with delta, the key of unit k is its name, and it answers its row."""
-    query = [scaled(tape.rows(f"delta {j + 1}"), sign) for sign in SIGNS]
-    value = [scaled(tape.row(j + 1)[: tape.widths[j]], sign * tape.tokens) for sign in SIGNS]
-    names = Select([tape.rows(f"unit {j + 1}")] * 2, tape.width)
-    return _attend(tape, query, names, value, [tape.rows(tape.handed(j))] * 2, dtype)
+    query = heads([scaled(tape.rows(f"delta {j + 1}"), sign) for sign in SIGNS], tape.width, dtype)
+    names, columns = Select([tape.rows(f"unit {j + 1}")] * 2, tape.width), tape.row(j + 1)[: tape.widths[j]]
+    value = heads([scaled(columns, sign * tape.tokens) for sign in SIGNS], tape.width, dtype)
+    return everyone(query, names, value, [tape.rows(tape.handed(j))] * 2, tape.width)
 
 
 def update(tape: Tape, dtype: torch.dtype) -> Attention:
@@ -267,16 +266,16 @@ def update(tape: Tape, dtype: torch.dtype) -> Attention:
     pairs = [(j, sign) for j in tape.layers for sign in SIGNS]
     query = Select([_filled(tape.rows(f"ask {j}"), most) for j, _ in pairs], tape.width)
     key = heads([scaled(tape.rows(f"delta {j}"), sign) for j, sign in pairs], tape.width, dtype)
-    value = [_spread(tape, j, -sign * share) for j, sign in pairs]
-    return _attend(tape, query, key, value, [tape.rows("g")] * len(pairs), dtype)
+    value = heads([_spread(tape, j, -sign * share) for j, sign in pairs], tape.width, dtype)
+    return everyone(query, key, value, [tape.rows("g")] * len(pairs), tape.width)
 
 
 def shrink(tape: Tape, decay: float, dtype: torch.dtype) -> Attention:
     """g -= rate decay w: unit k asks with rate e_k, its key is its name, so that none but itself answers."""
     units = [r for j in tape.layers for r in tape.rows(f"unit {j}")]
-    value = [scaled(tape.rows("w"), -decay * tape.tokens)]
+    value = heads([scaled(tape.rows("w"), -decay * tape.tokens)], tape.width, dtype)
     asks, names = (Select([rows], tape.width) for rows in (tape.rows("fade"), units))
-    return _attend(tape, asks, names, value, [tape.rows("g")], dtype)
+    return everyone(asks, names, value, [tape.rows("g")], tape.width)
 
 
 def _spread(tape: Tape, j: int, coefficient: float) -> list[Terms]:
@@ -301,20 +300,6 @@ def squash(tape: Stream, dtype: torch.dtype) -> Attention:
         Select.writing([[odds] for odds in tape.rows("odds")], tape.width),
         visible="none",
         memory=memory,
-        residual=True,
-    )
-
-
-def _attend(
-    tape: Tape, query: Any, key: Map, value: Sequence[Sequence[Terms]], writes: list[list[int]], dtype: torch.dtype
-) -> Attention:
-    """out_i = x_i + sum_heads (1/T) sum_s relu(query_i . key_s) value_s, over all T tokens."""
-    return Attention(
-        query if isinstance(query, Map) else heads(query, tape.width, dtype),
-        key,
-        heads(value, tape.width, dtype),
-        Select.writing(writes, tape.width),
-        weights="relu",
         residual=True,
     )
 

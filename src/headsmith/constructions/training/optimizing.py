@@ -24,13 +24,11 @@ from torch import Tensor
 from headsmith.constructions.training.tape import Tape
 from headsmith.functions import Expression, parse
 from headsmith.network import Attention, Copies, Layer, Select
-from headsmith.network.hidden import Hidden, heads, itself, mlp, scaled
+from headsmith.network.hidden import SIGNS, Hidden, heads, itself, mlp, scaled
 from headsmith.proof.composition import Error, exact, propagate, prove_part
 from headsmith.proof.moments import Kept
 from headsmith.proof.statement import Head, Part
 from headsmith.reference.optimizers import Optimizer
-
-SIGNS = (1.0, -1.0)
 
 
 def optimizing(

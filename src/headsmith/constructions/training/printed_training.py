@@ -34,7 +34,7 @@ from headsmith.constructions.training.sheet import Sheet
 from headsmith.constructions.training.sums import IDENTITY, STRAIGHT, Sums, curve_of, kinked_sums, smooth_sums
 from headsmith.functions.smooth import SMOOTH
 from headsmith.network import Attention, Layer, Network, Select, Sparse
-from headsmith.network.hidden import Hidden, Terms, heads, itself, mlp, scaled
+from headsmith.network.hidden import SIGNS, Hidden, Terms, everyone, heads, itself, mlp, scaled
 from headsmith.proof.certificate import Bound
 from headsmith.proof.curves import Slip, Smoothness
 from headsmith.proof.perturbation import Counts, Law, Pass
@@ -44,7 +44,6 @@ from headsmith.proof.summed import Summed
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
 
-SIGNS = (1.0, -1.0)
 GROWS = (64, 8)  # times the error of a sum that of a gradient may be; the second where the first takes too many ReLUs
 COUNTS = Counts(row=0, column=0, gradient=8, onto=True)
 """A gradient: the rate thrice, as told; pace delta, 1/T, T/n twice, a product with p, and a sum with its products."""
@@ -220,7 +219,8 @@ def summing(sheet: Sheet, sums: Sequence[tuple[int, ReluSum]], write: str, dtype
             keys.append([*row, *[-1] * spare, one])
             values.append([{one: c}])
             writes.append([sheet.rows(f"{write} {j}")[k]])
-    return _attend(sheet, query, Select(keys, sheet.width), values, writes, dtype)
+    asks, answers = (heads(rows, sheet.width, dtype) for rows in (query, values))
+    return everyone(asks, Select(keys, sheet.width), answers, writes, sheet.width)
 
 
 def update(sheet: Sheet, dtype: torch.dtype) -> Attention:
@@ -228,27 +228,9 @@ def update(sheet: Sheet, dtype: torch.dtype) -> Attention:
     [pace], share = sheet.rows("pace"), sheet.tokens / sheet.samples
     each = [(j, k, sign) for j in sheet.layers for k in range(sheet.widths[j]) for sign in SIGNS]
     keys = Select([[sheet.rows(f"delta {j}")[k]] for j, k, _ in each], sheet.width)
-    values = [scaled(sheet.reads(j), -sign * share) for j, _, sign in each]
-    return _attend(sheet, [[{pace: s}] for *_, s in each], keys, values, [sheet.row(j, k) for j, k, _ in each], dtype)
-
-
-def _attend(
-    sheet: Sheet,
-    query: Sequence[Sequence[Terms]],
-    key: Select,
-    value: Sequence[Sequence[Terms]],
-    writes: list[list[int]],
-    dtype: torch.dtype,
-) -> Attention:
-    """out_i = x_i + sum_heads (1/T) sum_s relu(query_i . key_s) value_s."""
-    return Attention(
-        heads(query, sheet.width, dtype),
-        key,
-        heads(value, sheet.width, dtype),
-        Select.writing(writes, sheet.width),
-        weights="relu",
-        residual=True,
-    )
+    values = heads([scaled(sheet.reads(j), -sign * share) for j, _, sign in each], sheet.width, dtype)
+    asks = heads([[{pace: sign}] for *_, sign in each], sheet.width, dtype)
+    return everyone(asks, keys, values, [sheet.row(j, k) for j, k, _ in each], sheet.width)
 
 
 # what a token does by itself

@@ -23,13 +23,11 @@ import torch
 from headsmith.constructions.training.stream import Stream
 from headsmith.functions.smooth import TAIL, Mean, Smooth
 from headsmith.network import Attention, Copies, Layer, Select
-from headsmith.network.hidden import Hidden, heads, itself, mlp
+from headsmith.network.hidden import SIGNS, Hidden, heads, itself, mlp
 from headsmith.proof.composition import exact, prove_part
 from headsmith.proof.curves import SOFT, Slip, Smoothness, added
 from headsmith.proof.rounding import FORMATS
 from headsmith.proof.statement import Head, Part
-
-SIGNS = (1.0, -1.0)
 
 
 @dataclass(frozen=True, eq=False)
