@@ -127,12 +127,11 @@ def memory_rows(head: TensorHead) -> np.ndarray:
     return np.concatenate([np.stack(columns, -1), head.values.reshape(-1, head.components)], -1)
 
 
-def stored_head(network: Network, dims: int, layer: str = "grid") -> TensorHead:
-    """The head in the memory of a layer, refused unless its keys are a product of axes, exactly."""
-    memory = network.layers[layer].memory.detach().cpu().double().numpy()  # type: ignore[union-attr, operator]
-    used = network.layers[layer].key.index[0].tolist()  # type: ignore[union-attr, index]
-    slopes, offset = memory[:, used[:dims]], memory[:, used[dims]]
-    values = memory[:, network.layers[layer].value.index[0].tolist()]  # type: ignore[union-attr, index]
+def stored_head(network: Network, dims: int) -> TensorHead:
+    """The head in the memory of the layer, refused unless its keys are a product of axes, exactly."""
+    layer: Any = network.layers["grid"]
+    memory, used = layer.memory.detach().cpu().double().numpy(), layer.key.index[0].tolist()
+    slopes, offset, values = memory[:, used[:dims]], memory[:, used[dims]], memory[:, layer.value.index[0].tolist()]
     shape, inner = [], len(memory)
     for k in range(dims):
         change = np.flatnonzero(slopes[:, k] != slopes[0, k])

@@ -20,6 +20,7 @@ Function = Callable[[Array], Array]
 CUT = 0.4718
 DEGREE = 11
 MOST_PIECES = 3000
+MARGIN = 0.97  # of eps: what a head may err by
 _NODES = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
 _BETWEEN = np.cos(np.pi * np.arange(DEGREE + 2) / (DEGREE + 1))
 _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_NODES, DEGREE))
@@ -37,9 +38,8 @@ class Question:
         kinks: Sequence[float] = (),
         cap: float | None = None,
         dtype: str = "float64",
-        margin: float = 0.97,
     ) -> None:
-        self.f, self.lo, self.hi, self.eps, self.margin = f, float(lo), float(hi), float(eps), margin
+        self.f, self.lo, self.hi, self.eps = f, float(lo), float(hi), float(eps)
         self.dtype, self.u = dtype, ROUNDOFF[dtype]
         first = self.sample(np.linspace(self.lo, self.hi, 401))
         self.middle = float(first.max() / 2 + first.min() / 2)
@@ -158,9 +158,9 @@ class Question:
         return float(error.max())
 
     def accepts(self, table: KeyTable) -> bool:
-        """Error and noise within margin eps, values within the limit, and quiet where eps allows it."""
+        """Error and noise within MARGIN eps, values within the limit, and quiet where eps allows it."""
         loudest = self.eps / 6 if self.eps > 200 * self.u * self.size else self.eps
-        within = table.total <= self.margin * self.eps and table.noise <= loudest
+        within = table.total <= MARGIN * self.eps and table.noise <= loudest
         return within and float(np.abs(table.values).max()) <= self.limit
 
     def calm(self) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from headsmith.search.descent import ITERATIONS, Descended, Work, descend, fitted, misfit
 from headsmith.search.fit import BUDGET, Trial, constant, finish, grown, shrunk, starts, trial
 from headsmith.search.keys import Keys, from_anchors
-from headsmith.search.question import Function, Question
+from headsmith.search.question import MARGIN, Function, Question
 from headsmith.search.starts import Segments, anchors, few_grids
 from headsmith.search.table import KeyTable, Unreached
 
@@ -35,23 +35,19 @@ def search(
     kinks: Sequence[float] = (),
     cap: float | None = None,
     dtype: str = "float64",
-    least: int = 1,
     effort: float = 1.0,
-    margin: float = 0.97,
 ) -> KeyTable:
-    """phi(z) = sum_j softmax_j(a_j z + b_j) g_j with sup |phi - f| <= margin eps on [lo, hi], few keys.
+    """phi(z) = sum_j softmax_j(a_j z + b_j) g_j with sup |phi - f| <= MARGIN eps on [lo, hi], few keys.
 
-    cap bounds |g| in multiples of max|f|; `least` is the smallest number of keys to consider; `effort`
-    scales the work (1 is about a second).  Raises Unreached when no head is found.
+    cap bounds |g| in multiples of max|f|; `effort` scales the work (1 is about a second).  Raises Unreached
+    when no head is found.
 
     >>> len(search(lambda x: x * x, -2, 2, 1e-6))
     3
     """
-    question = Question(f, lo, hi, eps, kinks, cap, dtype, margin)
+    question = Question(f, lo, hi, eps, kinks, cap, dtype)
     flat = constant(question)
-    if least <= 1 and question.accepts(flat):
-        return flat
-    return _Search(question, flat, least, effort).run()
+    return flat if question.accepts(flat) else _Search(question, flat, effort).run()
 
 
 def _iterations(count: int) -> int:
@@ -60,8 +56,8 @@ def _iterations(count: int) -> int:
 
 
 class _Search:
-    def __init__(self, question: Question, flat: KeyTable, least: int, effort: float) -> None:
-        self.question, self.least, self.effort = question, max(least, 2), effort
+    def __init__(self, question: Question, flat: KeyTable, effort: float) -> None:
+        self.question, self.effort = question, effort
         self.closest = flat
         self.segments = Segments(question)
         self.work = Work(BUDGET * effort)
@@ -72,7 +68,7 @@ class _Search:
 
     def _try(self, beginnings: Iterator[Keys], iterations: int = ITERATIONS) -> Trial:
         outcome = trial(self.question, beginnings, self.work, iterations)
-        table, allowed = outcome.closest, self.question.margin * self.question.eps
+        table, allowed = outcome.closest, MARGIN * self.question.eps
         if table is not None:
             self._note(table)
             if outcome.accepted is None and table.error < allowed and table.noise > self.question.eps / 20:
@@ -93,7 +89,7 @@ class _Search:
 
     def _climb(self) -> Trial | None:
         """Up to 4 keys in any case; then from the first likely rung, less what the last error rules out."""
-        bottom = max(self.least, self.segments.least)
+        bottom = max(2, self.segments.least)
         floor = bottom if self.segments.gates else self._first_rung()
         last: Descended | None = None
         for count in sorted({*RUNGS, bottom}):
@@ -132,10 +128,10 @@ class _Search:
         while True:
             fit, accepted = cast(Descended, success.fit), cast(KeyTable, success.accepted)
             number = fit.keys.number
-            if number <= self.least or self.work.left < 0:
+            if number <= 2 or self.work.left < 0:
                 return accepted
             leaping = leaping and number > 8 and not self.segments.gates
-            fewer = max(2 * number // 3, self.least) if leaping else number - 1
+            fewer = 2 * number // 3 if leaping else number - 1
             beginnings = self._afresh(fewer) if leaping else self._fewer(fit)
             outcome = self._try(beginnings, _iterations(fewer) if leaping else ITERATIONS)
             if outcome.accepted is None and not leaping:
@@ -156,7 +152,7 @@ class _Search:
         question, work = self.question, Work(0.6 * BUDGET * self.effort)
         shapes = list(product((True, False), (1, 2, 4), (0.1, 0.2, 0.3, 0.5)))
         for count in STILL:
-            if count < self.least or work.left < 0:
+            if work.left < 0:
                 continue
             ranked = []
             for even, guards, kappa in shapes:
