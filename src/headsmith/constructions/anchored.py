@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from headsmith.constructions.assemble import table_layer, table_rows
-from headsmith.constructions.design import Design, Short, many
+from headsmith.constructions.design import Design, Short, Tally, many
 from headsmith.functions import parse
 from headsmith.network import Affine, Dense, Network, Select, TokenMix
 from headsmith.proof.approximation import prove
@@ -52,15 +52,10 @@ class Anchored(Design):
     identity: Head
     ramp: Head
     units: int  # of all tokens
-    layers = 2
 
     @property
-    def keys(self) -> int:
-        return self.units * (self.identity.keys + self.ramp.keys)
-
-    @property
-    def heads(self) -> int:
-        return 2 * self.units
+    def tally(self) -> Tally:
+        return Tally(self.units * (self.identity.keys + self.ramp.keys), 2 * self.units, layers=2)
 
     def method(self, target: Any) -> str:
         return "identity, then Range, from anchors (Thm F.2)"

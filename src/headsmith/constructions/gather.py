@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from headsmith.constructions.design import Altered, Design
+from headsmith.constructions.design import Altered, Design, Tally
 from headsmith.constructions.tensor_grid import Grid, grid_layer, memory_names, output_names, prove_head, stored_head
 from headsmith.network import Affine, Attention, Network, Select
 from headsmith.proof.certificate import Bound
@@ -29,12 +29,11 @@ class Gathered(Grid):
     """A grid head behind a layer that copies all tokens into each."""
 
     name, serves = "gather", "sequence"
-    layers = 2
     tokens: int
 
     @property
-    def heads(self) -> int:  # type: ignore[override]
-        return self.tokens + 1
+    def tally(self) -> Tally:
+        return Tally(self.head.tokens, self.tokens + 1, layers=2)
 
     def method(self, target: Any) -> str:
         return "gather all tokens, then one head on a tensor grid"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from headsmith.constructions.design import Design
+from headsmith.constructions.design import Design, Tally
 from headsmith.constructions.rule import copied_head, copies, sample_names, table_method
 from headsmith.network import Attention, Dense, Layer, Network, Select, Sparse
 from headsmith.proof.certificate import Bound
@@ -48,16 +48,8 @@ class GradientStep(Design):
     printed: bool = False
 
     @property
-    def keys(self) -> int:
-        return sum(head.keys for head in self.table) * self.samples
-
-    @property
-    def heads(self) -> int:
-        return len(self.table) + 2
-
-    @property
-    def layers(self) -> int:
-        return 2 * self.steps
+    def tally(self) -> Tally:
+        return Tally(sum(head.keys for head in self.table) * self.samples, len(self.table) + 2, 2 * self.steps)
 
     @property
     def promises(self) -> bool:

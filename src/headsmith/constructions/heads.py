@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from headsmith.constructions.assemble import assemble
-from headsmith.constructions.design import Altered, Design
+from headsmith.constructions.design import Altered, Design, Tally
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.printed import is_printed
 from headsmith.constructions.reading import heads_of
@@ -45,16 +45,9 @@ class ScalarHeads(Design):
         return list(chain(*self.programs))
 
     @property
-    def keys(self) -> int:
-        return sum(part.keys for part in self.parts)
-
-    @property
-    def heads(self) -> int:
-        return sum(len(part.heads) for part in self.parts)
-
-    @property
-    def layers(self) -> int:
-        return max(len({part.input for part in parts}) for parts in self.programs)
+    def tally(self) -> Tally:
+        layers = max(len({part.input for part in parts}) for parts in self.programs)
+        return Tally(sum(part.keys for part in self.parts), sum(len(part.heads) for part in self.parts), layers)
 
     def method(self, target: Any) -> str:
         if target.vector:

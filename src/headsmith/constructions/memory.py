@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from headsmith.constructions.design import Altered, Design, Short, many
+from headsmith.constructions.design import Altered, Design, Short, Tally, many
 from headsmith.constructions.rank_one import (
     Steps,
     array,
@@ -53,8 +53,7 @@ class RankOneMemory(Design):
     """The five directions, the table of labels, and the tables of embeddings and of places where there are any."""
 
     name, serves = "rank-one memory", "recall"
-    heads = layers = 1
-    keys = 0  # none is stored: the tokens are the keys
+    tally = Tally(keys=0, heads=1, layers=1)  # no key is stored: the tokens are the keys
     head: RankOne
     steps: Steps
     table: Floats | None = None

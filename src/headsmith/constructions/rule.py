@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from headsmith.constructions.design import Altered, Design
+from headsmith.constructions.design import Altered, Design, Tally
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.printed import is_printed
 from headsmith.functions import Expression
@@ -40,16 +40,14 @@ class Rule(Design):
     """A table for all samples; `strength` is C, or None where every sample is a softmax of its own."""
 
     name, serves = "rule", "rule"
-    heads = 1
-    layers = 1
     head: Head
     samples: int
     strength: float | None = None
     printed: bool = False
 
     @property
-    def keys(self) -> int:
-        return self.head.keys * self.samples
+    def tally(self) -> Tally:
+        return Tally(self.head.keys * self.samples, heads=1, layers=1)
 
     def method(self, target: Any) -> str:
         if self.strength is not None:

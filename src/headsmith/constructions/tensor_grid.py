@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from headsmith.constructions.assemble import table_layer
-from headsmith.constructions.design import Altered, Design, many
+from headsmith.constructions.design import Altered, Design, Tally, many
 from headsmith.functions import Expression
 from headsmith.network import Affine, Attention, Network, Select
 from headsmith.proof.approximation import Unprovable
@@ -41,17 +41,16 @@ class Grid(Design):
     """One head whose keys are a product of one-dimensional keys, with a value for each component."""
 
     name, serves = "grid", "formula"
-    heads = layers = 1
     head: TensorHead
 
     @property
-    def keys(self) -> int:
-        return self.head.tokens
+    def tally(self) -> Tally:
+        return Tally(self.head.tokens, heads=1, layers=1)
 
     def size(self) -> str:
         """6 x 5 = 30 memory tokens."""
         shape = " x ".join(str(len(axis)) for axis in self.head.axes)
-        return f"{shape} = {many(self.keys, 'memory token')}" if len(self.head.axes) > 1 else super().size()
+        return f"{shape} = {many(self.head.tokens, 'memory token')}" if len(self.head.axes) > 1 else super().size()
 
     def network(self, target: Any, dtype: str) -> Network:
         return grid_network(self.head, target.variables, getattr(torch, dtype))

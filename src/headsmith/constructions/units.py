@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headsmith.constructions.design import Design
+from headsmith.constructions.design import Design, Tally
 from headsmith.constructions.reading import heads_of
 from headsmith.functions import lipschitz
 from headsmith.network import Affine, Attention, Dense, Network, Select, Sparse
@@ -46,16 +46,9 @@ class Units(Design):
     counts: tuple[int, ...]
 
     @property
-    def keys(self) -> int:
-        return sum(n * sum(head.keys for head in own) for n, own in zip(self.counts, self.stacked, strict=True))
-
-    @property
-    def heads(self) -> int:
-        return sum(n * len(own) for n, own in zip(self.counts, self.stacked, strict=True))
-
-    @property
-    def layers(self) -> int:
-        return 1 + len(self.counts)
+    def tally(self) -> Tally:
+        each = [(n, head.keys) for n, own in zip(self.counts, self.stacked, strict=True) for head in own]
+        return Tally(sum(n * keys for n, keys in each), sum(n for n, _ in each), 1 + len(self.counts))
 
     def method(self, target: Any) -> str:
         return "attention only"

@@ -25,7 +25,7 @@ def test_a_step_is_2n_and_1_blocks(widths):
     attending = [layer for layer in net.network.layers.values() if not isinstance(layer, FeedForward)]
     assert len(attending) == 2 * depth + 1 and f"{2 * depth + 1} blocks a step" in net.plan.method
     assert sum(layer.heads for layer in attending) == net.plan.heads
-    assert net.plan.layers == len(attending) * 3 + depth and net.plan.design.keys == 31
+    assert net.plan.layers == len(attending) * 3 + depth and net.plan.design.tally.keys == 31
 
 
 OPTIONS = [{"activation": name} for name in ("relu", "leaky", "hard tanh", "identity", *SMOOTH) if name != "gelu"]

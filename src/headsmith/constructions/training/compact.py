@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from headsmith.constructions.design import Tally
 from headsmith.constructions.rule import copied_head
 from headsmith.constructions.training.form import Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.kinked_units import KinkedUnits
@@ -72,20 +73,13 @@ class CompactTraining(Form):
     tables: tuple[Head, ...] = ()  # those of the activation
 
     @property
-    def keys(self) -> int:
-        return sum(self.units) + sum(table.keys for table in self._tables)
-
-    @property
     def _tables(self) -> tuple[Head, ...]:
         return self.tables if self.root is None else (*self.tables, self.root)
 
     @property
-    def heads(self) -> int:
-        return 2 * (3 * len(self.units) - 1) + self.extra[1]
-
-    @property
-    def layers(self) -> int:
-        return (2 * len(self.units) + self.extra[0]) * self.steps + len(self.units)
+    def tally(self) -> Tally:
+        keys, depth = sum(self.units) + sum(table.keys for table in self._tables), len(self.units)
+        return Tally(keys, 2 * (3 * depth - 1) + self.extra[1], (2 * depth + self.extra[0]) * self.steps + depth)
 
     def method(self, target: Any) -> str:
         blocks = 2 * len(self.units) + self.extra[0]

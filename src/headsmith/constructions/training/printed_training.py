@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from headsmith.constructions.design import Altered, Short
+from headsmith.constructions.design import Altered, Short, Tally
 from headsmith.constructions.training.compact import losses
 from headsmith.constructions.training.form import ENFORCED, Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.sheet import Sheet
@@ -64,17 +64,10 @@ class PrintedTraining(Form):
         return self.sums if j in self.bent else IDENTITY
 
     @property
-    def keys(self) -> int:
-        return sum(self.units)
-
-    @property
-    def heads(self) -> int:
-        sums = [self._sums(j) for j in range(1, len(self.units) + 1)]
-        return sum(n * (len(s.value) + len(s.slope) + 4) for n, s in zip(self.units, sums, strict=True))
-
-    @property
-    def layers(self) -> int:
-        return (2 * len(self.units) + 2) * self.steps + len(self.units)
+    def tally(self) -> Tally:
+        sums, depth = [self._sums(j + 1) for j in range(len(self.units))], len(self.units)
+        heads = sum(n * (len(s.value) + len(s.slope) + 4) for n, s in zip(self.units, sums, strict=True))
+        return Tally(sum(self.units), heads, (2 * depth + 2) * self.steps + depth)
 
     def method(self, target: Any) -> str:
         blocks = 2 * len(self.units) + 4

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from headsmith.constructions.design import Tally
 from headsmith.constructions.training.compact import losses, squash, stored_tables, units_of
 from headsmith.constructions.training.form import Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.multiplying import STEPS, Factors, multiply, slip
@@ -65,16 +66,10 @@ class SoftmaxTraining(Form):
     tables: tuple[Head, ...] = ()  # those of the activation
 
     @property
-    def keys(self) -> int:
-        return 2 * STEPS + 1 + sum(table.keys for table in self.tables)
-
-    @property
-    def heads(self) -> int:
-        return self.sizes[1]
-
-    @property
-    def layers(self) -> int:
-        return self.sizes[0] * self.steps + len(self.units)
+    def tally(self) -> Tally:
+        layers, heads = self.sizes
+        keys = 2 * STEPS + 1 + sum(table.keys for table in self.tables)
+        return Tally(keys, heads, layers * self.steps + len(self.units))
 
     def method(self, target: Any) -> str:
         table = "".join(f", a table of {part.keys} keys" for part in self.tables)
