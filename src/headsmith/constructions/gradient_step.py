@@ -65,7 +65,7 @@ class GradientStep(Design):
         if self.gates:
             rule: Layer = _gates(self.table, [*w, minus], [*x, y], write, width, kind)
         else:
-            rule = copies(self.table[0], [[*w, minus], [*x, y], [*x]], width, write, kind, residual=True)
+            rule = copies(self.table, [[[*w, minus]], [[*x, y]], [[*x]]], width, write, kind)
         mean, own = (1.0, -1.0) if self.printed else (-target.rate, -target.rate * target.l2)
         names = [*(f"x.{k}" for k in x), "y", *(f"w.{k}" for k in x), "minus", *(f"delta.{k}" for k in x)]
         layers = {"rule": rule, "average": _average(d, mean, own, kind)}

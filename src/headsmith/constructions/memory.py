@@ -20,17 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from headsmith.constructions.assemble import tensor
 from headsmith.constructions.design import Altered, Design, Short, Tally, many
-from headsmith.constructions.rank_one import (
-    Steps,
-    array,
-    cast,
-    ramps,
-    rank_one_layer,
-    stored_head,
-    stored_steps,
-    tensor,
-)
+from headsmith.constructions.rank_one import Steps, array, cast, ramps, rank_one_layer, stored_head, stored_steps
 from headsmith.network import Affine, Embedding, Layer, Network, Select
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import Bound

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
 import torch
 
+from headsmith.constructions.rule import copies
 from headsmith.constructions.training.stream import Stream
 from headsmith.functions.smooth import TAIL, Mean, Smooth
 from headsmith.network import Attention, Copies, Layer, Select
@@ -84,10 +84,8 @@ def copied(tape: Stream, j: int, parts: Sequence[tuple[Mean, Head]], write: str,
     reads = [[tape.rows(f"{part.reads} {j}")[k]] for part, _ in parts for k in units]
     times = [[one if part.times == "one" else tape.rows(f"z {j}")[k]] for part, _ in parts for k in units]
     writes = [[row] for _ in parts for row in tape.rows(write)]
-    grids = [[getattr(head, name) for _, head in parts for _ in units] for name in ("slopes", "offsets", "values")]
-    slopes, offsets, levels = (torch.tensor(np.array(grid), dtype=dtype) for grid in grids)
-    query, key, value = (Select(rows, tape.width) for rows in (reads, [[one]] * len(reads), times))
-    return Copies(query, key, value, Select.writing(writes, tape.width), slopes, offsets, levels, residual=True)
+    tables, own = [head for _, head in parts for _ in units], [[one]] * len(reads)
+    return copies(tables, (reads, own, times), tape.width, Select.writing(writes, tape.width), dtype)
 
 
 def sloping(tape: Stream, j: int, dtype: torch.dtype) -> Attention:
