@@ -131,11 +131,10 @@ def _table(task: ScalarTask, heads: Sequence[Head], bias: float) -> Proved:
                 effort=task.effort,
             )
         except Unreached as failure:
-            near = failure.best.error + failure.best.noise if failure.best else math.inf
             reason = f"the search for keys fails: {failure.reason}"
             if part:  # it did find keys, but for more than the proof could confirm
                 reason = f"the proof gives {best:.1e} where the search promised less"
-            raise Short(reason, min(1.2 * near, best)) from None
+            raise Short(reason, min(1.2 * failure.near, best)) from None
         proof = task.prove([*heads, Head.table(found.slopes, found.offsets, found.values)], bias)
         bound = total(proof, task.dtype)
         if bound <= task.eps:

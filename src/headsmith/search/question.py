@@ -144,17 +144,15 @@ class Question:
         extra = self._represent(near.ravel())
         error = np.concatenate([errors(z, y), errors(*extra)]) if len(extra[0]) else errors(z, y)
         z = np.concatenate([z, extra[0]])
-        order = np.argsort(z)
-        z, error = z[order], error[order]
         for _ in range(2):
+            order = np.argsort(z)
+            z, error = z[order], error[order]
             worst = np.argsort(error)[-8:]
             left, right = z[np.maximum(worst - 1, 0)], z[np.minimum(worst + 1, len(z) - 1)]
             fine, y = self._represent(np.linspace(left, right, 21).ravel())
             if not len(fine):
                 break
             z, error = np.concatenate([z, fine]), np.concatenate([error, errors(fine, y)])
-            order = np.argsort(z)
-            z, error = z[order], error[order]
         return float(error.max())
 
     def accepts(self, table: KeyTable) -> bool:

@@ -134,6 +134,5 @@ class Code(Target):
             try:
                 found = search(self.values, *request.domain["x"], aim * request.eps, dtype=request.dtype)
             except Unreached as failure:
-                near = failure.best.error + failure.best.noise if failure.best else math.inf
-                raise Short(f"the search for keys fails: {failure.reason}", 1.2 * near) from None
+                raise Short(f"the search for keys fails: {failure.reason}", 1.2 * failure.near) from None
             yield SampledHead(Head.table(found.slopes, found.offsets, found.values).cast(request.dtype))

@@ -90,7 +90,7 @@ def test_attention_is_the_mean_over_who_is_there_times_the_rate():
     net, tokens = stepped()
     sheet = net.form.stream(net.task)
     present = torch.tensor([1.0, 0, 1, 1, 0]).double()
-    sheet.instruct(tokens, torch.tensor(0.2, dtype=torch.float64), present)
+    sheet.instruct(tokens, torch.tensor(0.2, dtype=torch.float64), present, (1.0, 1.0))
     at = list(net.network.layers).index("descend")
     pattern = net.network.trace(tokens)[f"blocks.{at}.attn.hook_pattern"][0]
     shares = torch.cat([present * 0.2 / (sheet.most * 3), torch.tensor([0, 1 - 0.2 / sheet.most], dtype=torch.float64)])

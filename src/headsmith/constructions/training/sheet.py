@@ -43,7 +43,6 @@ class Sheet(Stream):
         return self.data
 
     def families(self) -> dict[str, int]:
-        """Feature family -> how many features."""
         sizes = {"x": self.widths[0], "y": self.widths[-1], "one": 1, "absent": 1, "pace": 1, "w": self.parameters}
         sizes |= {f"{name} {j}": self.widths[j] for name in ("p", "slope", "delta") for j in self.layers}
         return {**sizes, f"q {self.depth}": self.widths[-1], **dict(self.extra)}
@@ -94,9 +93,7 @@ class Sheet(Stream):
         stream[..., self.slices["w"]] = w.unsqueeze(-2)
         return stream
 
-    def instruct(
-        self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float] = (1.0, 1.0)
-    ) -> None:
+    def instruct(self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float]) -> None:
         """Writes what a step is told: the rate (batch...), and which samples count (batch..., n)."""
         self.excuse(stream, present)
         stream[..., self.slices["pace"].start] = (rate * (self.samples / present.sum(-1))).unsqueeze(-1)

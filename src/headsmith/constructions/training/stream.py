@@ -97,9 +97,7 @@ class Stream(Matrices, ABC):
         """The tokens before the first step, but for what `instruct` writes (batch..., tokens, width)."""
 
     @abstractmethod
-    def instruct(
-        self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float] = (1.0, 1.0)
-    ) -> None:
+    def instruct(self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float]) -> None:
         """Writes what a step is told: the rate (batch...), which samples count (batch..., n), Adam's corrections."""
 
     @abstractmethod

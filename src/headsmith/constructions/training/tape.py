@@ -44,7 +44,6 @@ class Tape(Stream):
         return slice(self.samples + 1, self.tokens)
 
     def families(self) -> dict[str, int]:
-        """Feature family -> how many features."""
         sizes = {"x": self.widths[0], "y": self.widths[-1], "one": 1, "absent": 1}
         sizes |= {f"z {j}": self.widths[j] for j in self.layers}
         sizes |= {f"{name} {j}": self.widths[j] for name in ("p", "slope") for j in self.bent}
@@ -93,10 +92,7 @@ class Tape(Stream):
             tokens[..., self.slices[f"unit {j}"]] = torch.eye(self.widths[j]).to(stream)
         return stream
 
-    def instruct(
-        self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float] = (1.0, 1.0)
-    ) -> None:
-        """Writes what a step is told: the rate (batch...), which samples count (batch..., n), Adam's corrections."""
+    def instruct(self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float]) -> None:
         share = self.samples / present.sum(-1)
         share = share if self.moments else rate * share
         self.excuse(stream, present)
@@ -105,9 +101,7 @@ class Tape(Stream):
             stream[..., self.owners(j), self.slices[f"ask {j}"]] = share[..., None, None] * names
         if "fade" in self.slices:
             stream[..., self.holders, self.slices["fade"]] = rate[..., None, None] * torch.eye(self.units).to(stream)
-        for name, told in zip(
-            ("lead", "lift"), (rate * corrections[0], stream.new_tensor(corrections[1])), strict=True
-        ):
+        for name, told in (("lead", rate * corrections[0]), ("lift", stream.new_tensor(corrections[1]))):
             if name in self.slices:
                 stream[..., self.holders, self.slices[name].start] = told[..., None].to(stream)
 
