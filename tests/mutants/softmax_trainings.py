@@ -69,7 +69,7 @@ MUTANTS = [
     form("a share rounds", "gradient=samples + 12", "gradient=samples + 6", TERMS),
     form("a share rounds, for each sample", "gradient=samples + 12", "gradient=13 - samples", TERMS),
     form("a share of decay rounds", "decay=2 * samples + 15", "decay=samples + 7", TERMS),
-    form("what is absent is not held", "[here * delta for delta in deltas]", "deltas"),
+    form("what is absent is not held", "[here * delta for delta in step.deltas]", "step.deltas"),
     form("numbers of the answer", "if not largest <= self.limit:", "if False:"),
     form("what a product is off by, in a plan", "one = 2 * max(table.approximation, table.fixed)", "one = 0.0"),
     form("approximations are promised too", "one = 2 * max(", "one = max("),

@@ -26,12 +26,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from headsmith.constructions.design import Tally
 from headsmith.constructions.rule import copied_head
@@ -157,28 +156,10 @@ class CompactTraining(Form):
         return "fade" if "fade" in names else "descend", moved[0], names[-1]
 
     def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
-        """All of it is in features of its own."""
-        tape = self.stream(target)
-        full, moving, after = (part.double() for part in seen)
-        samples = full[..., : tape.samples, :]
-
-        def family(name: str) -> Tensor:
-            return samples[..., tape.slices[name]]
-
-        return Pass(
-            rows=tape.weights(full),
-            reads=[samples[..., tape.reads(j)] for j in tape.layers],
-            z=[family(f"z {j}") for j in tape.layers],
-            slopes=[family(f"slope {j}" if j in tape.bent else f"z {j}") for j in tape.layers],
-            f=family(tape.activation(tape.depth)),
-            y=family("y"),
-            deltas=[family(f"delta {j}") for j in tape.layers],
-            rate=told[0].double(),
-            present=told[1].double(),
-            moves=tape.weights(moving, "g"),
-            after=tape.weights(after),
-            kept=kept(tape, target.optimized, full, moving, turns) if tape.moments else (),
-        )
+        """Of an optimizer its moments, too."""
+        step, tape = super().held(target, seen, told, turns), self.stream(target)
+        full, moving, _ = (part.double() for part in seen)
+        return replace(step, kept=kept(tape, target.optimized, full, moving, turns)) if tape.moments else step
 
     @classmethod
     def of(cls, target: Any, root: Head | None, tables: Sequence[Head] = ()) -> CompactTraining:

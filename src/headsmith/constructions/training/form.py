@@ -85,9 +85,32 @@ class Form(Design):
     def watched(self, network: Network) -> tuple[str, str, str]:
         """The layers behind which the gradient is known, its move is, and the step is over."""
 
-    @abstractmethod
     def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
-        """What the tokens of some steps hold, in float64: steps `turns`, counted from 1, behind each other."""
+        """What the tokens of some steps hold, in float64: steps `turns`, counted from 1, behind each other.
+
+        A z that is not stored is worked out again, and where a layer has no slopes, anything stands for them.
+        """
+        stream, (full, moving, after) = self.stream(target), (part.double() for part in seen)
+        samples, rows, places = full[..., : stream.samples, :], stream.weights(full), stream.slices
+        reads = [samples[..., stream.reads(j)] for j in stream.layers]
+        z = [
+            samples[..., places[f"z {j}"]] if f"z {j}" in places else p @ V.mT
+            for j, p, V in zip(stream.layers, reads, rows, strict=True)
+        ]
+        return Pass(
+            rows=rows,
+            reads=reads,
+            z=z,
+            slopes=[samples[..., places[f"slope {j}" if f"slope {j}" in places else f"z {j}"]] for j in stream.layers],
+            f=samples[..., places[stream.activation(stream.depth)]],
+            y=samples[..., places["y"]],
+            deltas=[samples[..., places[f"delta {j}"]] for j in stream.layers],
+            rate=told[0].double(),
+            present=told[1].double(),
+            moves=stream.moves(full, moving),
+            after=stream.weights(after),
+            apart=stream.apart(full),
+        )
 
     @abstractmethod
     def approximates(self, target: Any) -> bool:

@@ -29,7 +29,7 @@ import torch
 
 from headsmith.constructions.design import Altered, Short, Tally
 from headsmith.constructions.training.compact import losses
-from headsmith.constructions.training.form import ENFORCED, Form, Plan, Snapshots, Variable
+from headsmith.constructions.training.form import ENFORCED, Form, Variable
 from headsmith.constructions.training.sheet import Sheet
 from headsmith.constructions.training.sums import IDENTITY, STRAIGHT, Sums, curve_of, kinked_sums, smooth_sums
 from headsmith.functions.smooth import SMOOTH
@@ -37,7 +37,7 @@ from headsmith.network import Attention, Layer, Network, Select, Sparse
 from headsmith.network.hidden import SIGNS, Hidden, Terms, everyone, heads, itself, mlp, scaled
 from headsmith.proof.certificate import Bound
 from headsmith.proof.curves import Slip, Smoothness
-from headsmith.proof.perturbation import Counts, Law, Pass
+from headsmith.proof.perturbation import Counts, Law
 from headsmith.proof.relu_sums import ReluSum
 from headsmith.proof.summed import Summed
 
@@ -136,18 +136,6 @@ class PrintedTraining(Form):
     def watched(self, network: Network) -> tuple[str, str, str]:
         """The gradient is known when all are handed back."""
         return "backward1", "descend", "clean"
-
-    def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
-        """Of z nothing is stored: it is worked out again."""
-        sheet, seen = self.stream(target), (seen[0].double(), seen[1].double(), seen[2].double())
-        samples = seen[0][..., : sheet.samples, :]
-        levels = [
-            samples[..., sheet.reads(j)] @ V.mT for j, V in zip(sheet.layers, sheet.weights(seen[0]), strict=True)
-        ]
-        slopes, deltas, answers = (
-            [samples[..., sheet.slices[f"{name} {j}"]] for j in sheet.layers] for name in ("slope", "delta", "p")
-        )
-        return sheet.passed(seen, told, z=levels, slopes=slopes, deltas=deltas, f=answers[-1])
 
     @classmethod
     def of(cls, target: Any, request: Request) -> PrintedTraining:

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 
 from headsmith.constructions.training.stream import Stream
-from headsmith.proof.perturbation import Pass
 
 SCRATCH = ("p", "slope", "delta", "q", "z", "a", "fold", "cut", "odds")
 
@@ -66,26 +64,12 @@ class Sheet(Stream):
         """The matrices that the first token holds."""
         return self.split(stream[..., 0, self.slices[name]])
 
-    def apart(self, stream: Tensor) -> list[Tensor]:
-        """How far the matrices of any token are from these."""
+    def moves(self, full: Tensor, moving: Tensor) -> list[Tensor]:
+        return [pushed - V for pushed, V in zip(self.weights(moving), self.weights(full), strict=True)]
+
+    def apart(self, stream: Tensor) -> Sequence[Tensor]:
         w = stream[..., self.slices["w"]]
         return self.split((w - w[..., :1, :]).abs().amax(-2))
-
-    def passed(self, seen: Sequence[Tensor], told: Sequence[Tensor], **own: Any) -> Pass:
-        """A step from the tokens where its gradient is known, where it has moved w, and at its end, all in float64."""
-        full, moving, after = seen
-        rows, samples = self.weights(full), full[..., : self.samples, :]
-        return Pass(
-            rows=rows,
-            reads=[samples[..., self.reads(j)] for j in self.layers],
-            y=samples[..., self.slices["y"]],
-            rate=told[0].double(),
-            present=told[1].double(),
-            moves=[pushed - V for pushed, V in zip(self.weights(moving), rows, strict=True)],
-            after=self.weights(after),
-            apart=self.apart(full),
-            **own,
-        )
 
     def start(self, x: Tensor, y: Tensor, query: Tensor, w: Tensor) -> Tensor:
         """The tokens before the first step, but for `absent` and `pace` (batch..., tokens, width)."""

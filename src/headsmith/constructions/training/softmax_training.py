@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -148,17 +148,9 @@ class SoftmaxTraining(Form):
         return "outer", "descend", "clean"
 
     def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
-        """All of it is in features of its own; what the absent hand back has no weight."""
-        sheet, seen = self.stream(target), (seen[0].double(), seen[1].double(), seen[2].double())
-        samples = seen[0][..., : sheet.samples, :]
-        families = [["z", "slope" if j in sheet.bent else "z", "delta"] for j in sheet.layers]
-        z, slopes, deltas = (
-            [samples[..., sheet.slices[f"{part[k]} {j}"]] for j, part in zip(sheet.layers, families, strict=True)]
-            for k in range(3)
-        )
-        here = told[1].double().unsqueeze(-1)
-        answers = samples[..., sheet.slices[sheet.activation(sheet.depth)]]
-        return sheet.passed(seen, told, z=z, slopes=slopes, deltas=[here * delta for delta in deltas], f=answers)
+        """What the absent hand back has no weight."""
+        step, here = super().held(target, seen, told, turns), told[1].double().unsqueeze(-1)
+        return replace(step, deltas=[here * delta for delta in step.deltas])
 
     def read_out(self, target: Any, network: Network, tokens: Tensor) -> Tensor:
         """Half a step more, in which the query's numbers count."""

@@ -93,6 +93,14 @@ class Stream(Matrices, ABC):
         """The matrices that the tokens hold."""
 
     @abstractmethod
+    def moves(self, full: Tensor, moving: Tensor) -> list[Tensor]:
+        """g, by which a step moves each matrix, from the tokens before and after."""
+
+    def apart(self, stream: Tensor) -> Sequence[Tensor]:
+        """How far the matrices of any token are from those of the first, where every token holds all."""
+        return ()
+
+    @abstractmethod
     def start(self, x: Tensor, y: Tensor, query: Tensor, w: Tensor) -> Tensor:
         """The tokens before the first step, but for what `instruct` writes (batch..., tokens, width)."""
 

@@ -81,6 +81,9 @@ class Tape(Stream):
             found.append(torch.cat([rows, own[..., -1:]], -1) if self.biases else rows)
         return found
 
+    def moves(self, full: Tensor, moving: Tensor) -> list[Tensor]:
+        return self.weights(moving, "g")
+
     def start(self, x: Tensor, y: Tensor, query: Tensor, w: Tensor) -> Tensor:
         """The tokens before the first step, but for `ask` and `absent` (batch..., tokens, width)."""
         stream = self.filled(x, y, query, w)
