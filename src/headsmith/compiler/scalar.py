@@ -111,7 +111,7 @@ def _gates(task: ScalarTask, bent: Hinges) -> Proved:
 
 def _table(task: ScalarTask, heads: Sequence[Head], bias: float) -> Proved:
     """One searched table beside the exact heads; aim lower while the proof asks for it, cap values if rounding does."""
-    scale = max(1e-300, float(np.abs(_sample(task.target, task.domain)).max()))
+    scale = max(1e-300, float(np.abs(task.target(np.linspace(*task.domain, 257))).max()))
     unit = float(np.finfo(task.dtype).eps) / 2
     flat = _flat(task, heads, bias)
     if flat is not None:
@@ -170,8 +170,8 @@ def _peeled(task: ScalarTask) -> Proved:
         jump = _slope(task.target, k, 1) - _slope(task.target, k, -1)
         if abs(jump) > 1e-9:
             jumps.append((k, 1.0, jump))
-    gates = Hinges(0.0, 0.0, tuple(jumps)).heads(0.3 * task.eps)
-    hinge = Hinges(0.0, 0.0, tuple(jumps)).heads(1e-9 * task.eps)
+    bent = Hinges(0.0, 0.0, tuple(jumps))
+    gates, hinge = bent.heads(0.3 * task.eps), bent.heads(1e-9 * task.eps)
     aim = 0.6 * task.eps
     best = math.inf
     for _ in range(3):
@@ -200,10 +200,6 @@ def _remainder(target: Expression, heads: Sequence[Head], bias: float) -> Callab
         return target(z) - sum((head(z) for head in heads), np.float64(bias))
 
     return f
-
-
-def _sample(target: Expression, domain: Interval) -> np.ndarray:
-    return target(np.linspace(*domain, 257))
 
 
 def _slope(target: Expression, place: float, side: int) -> float:

@@ -36,6 +36,7 @@ from headsmith.constructions.design import Tally
 from headsmith.constructions.rule import copied_head
 from headsmith.constructions.training.form import Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.kinked_units import KinkedUnits
+from headsmith.constructions.training.multiplying import even
 from headsmith.constructions.training.optimizing import kept, optimizing, prove_root
 from headsmith.constructions.training.smooth_units import SmoothUnits
 from headsmith.constructions.training.stream import Stream
@@ -113,7 +114,7 @@ class CompactTraining(Form):
         for name in moments:
             words = {"m": "first moment", "v": "second moment" if "m" in moments else "velocity"}
             yield at + words[name], ("carry", units, _span(stream.row(j, name)))
-        yield at + "update", (last_move(stream), units, _span(stream.row(j, "g")))
+        yield at + "update", (last_move(layers), units, _span(stream.row(j, "g")))
         yield at + "weights", ("clean", units, _span(stream.row(j)))
 
     def least(self, target: Any, request: Request) -> tuple[float, str]:
@@ -152,8 +153,7 @@ class CompactTraining(Form):
     def watched(self, network: Network) -> tuple[str, str, str]:
         """The gradient may fade before an optimizer makes a move of it."""
         names = list(network.layers)
-        moved = [name for name in ("root", "pace", "descend") if name in names]
-        return "fade" if "fade" in names else "descend", moved[0], names[-1]
+        return "fade" if "fade" in names else "descend", last_move(names), names[-1]
 
     def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
         """Of an optimizer its moments, too."""
@@ -209,9 +209,9 @@ def _span(rows: Sequence[int]) -> slice:
     return slice(rows[0], rows[-1] + 1)
 
 
-def last_move(tape: Tape) -> str:
+def last_move(layers: Sequence[str]) -> str:
     """The layer behind which g is the move of w."""
-    return "root" if "m" in tape.moments else "pace" if tape.moments else "descend"
+    return next(name for name in ("root", "pace", "descend") if name in layers)
 
 
 # attention: products of a sample and a unit
@@ -237,9 +237,9 @@ def update(tape: Tape, dtype: torch.dtype) -> Attention:
 
     Of an optimizer: the gradient itself, for which units ask with e_k.
     """
-    most, share = max(tape.widths[1:]), tape.tokens / tape.samples * (-1 if tape.moments else 1)
+    share = tape.tokens / tape.samples * (-1 if tape.moments else 1)
     pairs = [(j, sign) for j in tape.layers for sign in SIGNS]
-    query = Select([_filled(tape.rows(f"ask {j}"), most) for j, _ in pairs], tape.width)
+    query = Select(even([tape.rows(f"ask {j}") for j, _ in pairs]), tape.width)
     key = heads([scaled(tape.rows(f"delta {j}"), sign) for j, sign in pairs], tape.width, dtype)
     value = heads([_spread(tape, j, -sign * share) for j, sign in pairs], tape.width, dtype)
     return everyone(query, key, value, [tape.rows("g")] * len(pairs), tape.width)
@@ -257,10 +257,6 @@ def _spread(tape: Tape, j: int, coefficient: float) -> list[Terms]:
     """p(j-1) at the places of a row of layer j, the bias last."""
     place = dict(zip(tape.row(j, "g"), tape.reads(j), strict=True))
     return [{place[r]: coefficient} if r in place else {} for r in tape.rows("g")]
-
-
-def _filled(rows: Sequence[int], most: int) -> list[int]:
-    return [*rows, *[-1] * (most - len(rows))]
 
 
 def squash(tape: Stream, dtype: torch.dtype) -> Attention:

@@ -71,12 +71,12 @@ def multiply(factors: Sequence[Factors], width: int, reach: float, dtype: torch.
     >>> layer(torch.tensor([[2.0, 3.0, -1.0, 0.5, 0.0]]).double()).round(decimals=12)
     tensor([[ 2.0000,  3.0000, -1.0000,  0.5000,  1.5000]], dtype=torch.float64)
     """
-    reads = [_even([getattr(each, name) for each in factors]) for name in ("query", "key", "value")]
+    reads = [even([getattr(each, name) for each in factors]) for name in ("query", "key", "value")]
     write = Select.writing([each.writes for each in factors], width)
     return copies([table(reach)] * len(factors), reads, width, write, dtype)
 
 
-def _even(rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Filled up with rows that are 0."""
+def even(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """As many features for each head: short ones are filled up with rows that are 0."""
     most = max(map(len, rows))
     return [[*row, *[-1] * (most - len(row))] for row in rows]

@@ -140,20 +140,17 @@ class PrintedTraining(Form):
     @classmethod
     def of(cls, target: Any, request: Request) -> PrintedTraining:
         """Sums of as many terms as eps asks for."""
-        return cls._with(target, sums_of(target, request))
-
-    @classmethod
-    def _with(cls, target: Any, sums: Sums) -> PrintedTraining:
-        return cls(target.steps, target.matrices.widths[1:], target.matrices.bent, sums)
+        return cls(target.steps, target.matrices.widths[1:], target.matrices.bent, sums_of(target, request))
 
     @classmethod
     def stored(cls, target: Any, network: Network, request: Request, record: dict[str, Any]) -> PrintedTraining:
         if not _is_smooth(target):
             return cls.of(target, request)
-        matrices = target.matrices
-        straight = sum(matrices.widths[j] for j in matrices.layers if j not in matrices.bent)
+        matrices, bent = target.matrices, target.matrices.bent
+        straight = sum(matrices.widths[j] for j in matrices.layers if j not in bent)
         value = _read(network, "forward1", matrices.widths[1], 0)
-        return cls._with(target, Sums(value, _read(network, "slopes", matrices.units - straight, straight)))
+        slope = _read(network, "slopes", matrices.units - straight, straight)
+        return cls(target.steps, matrices.widths[1:], bent, Sums(value, slope))
 
 
 def _is_smooth(target: Any) -> bool:
@@ -219,12 +216,7 @@ def update(sheet: Sheet, dtype: torch.dtype) -> Attention:
 
 def backward(sheet: Sheet, j: int, dtype: torch.dtype) -> Attention:
     """delta(j)[k] = r'(j)[k] <column k of V_{j+1}, delta(j+1)>, of layer N r'(N) q."""
-    [one], units = sheet.rows("one"), range(sheet.widths[j])
-    if j == sheet.depth:
-        asks, keys = [[row] for row in sheet.rows(f"q {j}")], [one]
-    else:
-        above = range(sheet.widths[j + 1])
-        asks, keys = [[sheet.row(j + 1, m)[k] for m in above] for k in units], sheet.rows(f"delta {j + 1}")
+    asks, keys = sheet.handing(j)
     query = heads([scaled(ask, sign) for sign in SIGNS for ask in asks], sheet.width, dtype)
     value = heads([[{row: sign}] for sign in SIGNS for row in sheet.rows(f"slope {j}")], sheet.width, dtype)
     writes = [[row] for row in sheet.rows(f"delta {j}")] * 2

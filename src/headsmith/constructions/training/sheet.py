@@ -50,6 +50,16 @@ class Sheet(Stream):
         start = self.layer(j, name).start + k * self.sizes[j - 1][1]
         return [*range(start, start + self.sizes[j - 1][1])]
 
+    def handing(self, j: int) -> tuple[list[list[int]], list[int]]:
+        """What a query of each unit and the key hold, whose product is q(j): column k of V_{j+1}, delta(j+1).
+
+        Of layer N they are loss' and one.
+        """
+        if j == self.depth:
+            return [[row] for row in self.rows(f"q {j}")], self.rows("one")
+        above = range(self.widths[j + 1])
+        return [[self.row(j + 1, m)[k] for m in above] for k in range(self.widths[j])], self.rows(f"delta {j + 1}")
+
     def layer(self, j: int, name: str = "w") -> slice:
         """Where the rows of layer j are."""
         sizes = [rows * columns for rows, columns in self.sizes]

@@ -208,19 +208,13 @@ def forward(sheet: SoftmaxSheet, j: int) -> list[Factors]:
 
 def backward(sheet: SoftmaxSheet, j: int, smooth: bool) -> list[Factors]:
     """q(j)[k] = <column k of V_{j+1}, delta(j+1)>, of layer N loss'; times the slope where it is a number."""
-    one, last = sheet.rows("one"), j == sheet.depth
-    asks = [[row] for row in sheet.rows(f"q {j}")] if last else _columns(sheet, j + 1)
-    key = one if last else sheet.rows(f"delta {j + 1}")
-    times = [[row] for row in sheet.rows(f"slope {j}")] if smooth and j in sheet.bent else [one] * sheet.widths[j]
+    asks, key = sheet.handing(j)
+    sloped = smooth and j in sheet.bent
+    times = [[row] for row in sheet.rows(f"slope {j}")] if sloped else [sheet.rows("one")] * sheet.widths[j]
     return [
         Factors(ask, key, value, [delta])
         for ask, value, delta in zip(asks, times, sheet.rows(f"delta {j}"), strict=True)
     ]
-
-
-def _columns(sheet: SoftmaxSheet, j: int) -> list[list[int]]:
-    """Where the columns of V_j are, those of biases left out."""
-    return [[sheet.row(j, m)[k] for m in range(sheet.widths[j])] for k in range(sheet.widths[j - 1])]
 
 
 def outer(sheet: SoftmaxSheet) -> list[Factors]:
