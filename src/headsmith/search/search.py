@@ -17,7 +17,7 @@ from headsmith.search.descent import ITERATIONS, Descended, Work, descend, fitte
 from headsmith.search.fit import BUDGET, Trial, constant, finish, grown, shrunk, starts, trial
 from headsmith.search.keys import Keys, from_anchors
 from headsmith.search.question import MARGIN, Function, Question
-from headsmith.search.starts import Segments, anchors, few_grids
+from headsmith.search.starts import FEW, Segments, anchors, shapes
 from headsmith.search.table import KeyTable, Unreached
 
 __all__ = ["KeyTable", "Unreached", "search"]
@@ -81,8 +81,8 @@ class _Search:
     def _first_rung(self) -> float:
         """A third to half of the keys that a grid which stays put would need."""
         for count in RUNGS[3:]:
-            tries = few_grids(self.question, count)
-            rms = min(misfit(self.question, keys, self.work) for keys in tries)
+            tries = shapes(self.question, count, (1, 2, 4), FEW)
+            rms = min(misfit(self.question, keys, self.work) for *_, keys in tries)
             if rms < self.question.eps:
                 return count / 3 if count <= 25 else count / 2
         return RUNGS[-1] / 2 if rms < 0.1 * self.question.half_range else np.inf
@@ -150,18 +150,18 @@ class _Search:
     def _still(self) -> KeyTable:
         """Keys that stay where a grid puts them: any size, no descent; each rung keeps the better half."""
         question, work = self.question, Work(0.6 * BUDGET * self.effort)
-        shapes = list(product((True, False), (1, 2, 4), (0.1, 0.2, 0.3, 0.5)))
+        left = list(product((True, False), (1, 2, 4), (0.1, 0.2, 0.3, 0.5)))
         for count in STILL:
             if work.left < 0:
                 continue
             ranked = []
-            for even, guards, kappa in shapes:
+            for even, guards, kappa in left:
                 if work.left < 0:
                     break
                 keys = from_anchors(anchors(question, count, guards, even), kappa)
                 ranked.append((misfit(question, keys, work), (even, guards, kappa), keys))
             ranked.sort(key=lambda entry: entry[0])
-            shapes = [shape for _, shape, _ in ranked[: max(3, len(ranked) // 2)]]
+            left = [shape for _, shape, _ in ranked[: max(3, len(ranked) // 2)]]
             for rms, _, keys in ranked[:2]:
                 if rms < question.eps:
                     table = finish(question, fitted(question, keys, work, count // 2), work)

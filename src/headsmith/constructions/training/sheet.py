@@ -16,8 +16,6 @@ from torch import Tensor
 
 from headsmith.constructions.training.stream import Stream
 
-SCRATCH = ("p", "slope", "delta", "q", "z", "a", "fold", "cut", "odds")
-
 
 @dataclass(frozen=True)
 class Sheet(Stream):
@@ -66,10 +64,6 @@ class Sheet(Stream):
         start = self.slices[name].start + sum(sizes[: j - 1])
         return slice(start, start + sizes[j - 1])
 
-    def scratch(self) -> list[int]:
-        """Features that a step leaves as 0."""
-        return [row for name in self.slices if name.split()[0] in SCRATCH for row in self.rows(name)]
-
     def weights(self, stream: Tensor, name: str = "w") -> list[Tensor]:
         """The matrices that the first token holds."""
         return self.split(stream[..., 0, self.slices[name]])
@@ -91,7 +85,3 @@ class Sheet(Stream):
         """Writes what a step is told: the rate (batch...), and which samples count (batch..., n)."""
         self.excuse(stream, present)
         stream[..., self.slices["pace"].start] = (rate * (self.samples / present.sum(-1))).unsqueeze(-1)
-
-    def names(self) -> list[str]:
-        """sample 0, ..., query."""
-        return [*(f"sample {i}" for i in range(self.samples)), "query"]

@@ -15,6 +15,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+SCRATCH = ("z", "p", "slope", "delta", "q", "a", "fold", "cut", "odds", "square", "ahead", "spread")
+
 
 @dataclass(frozen=True)
 class Matrices:
@@ -108,9 +110,13 @@ class Stream(Matrices, ABC):
     def instruct(self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float]) -> None:
         """Writes what a step is told: the rate (batch...), which samples count (batch..., n), Adam's corrections."""
 
-    @abstractmethod
     def names(self) -> list[str]:
-        """A name for every token."""
+        """A name for every token: sample 0, ..., query."""
+        return [*(f"sample {i}" for i in range(self.samples)), "query"]
+
+    def scratch(self) -> list[int]:
+        """Features that a step leaves as 0, the moves g apart."""
+        return [row for name in self.slices if name.split()[0] in SCRATCH for row in self.rows(name)]
 
     @property
     def data(self) -> slice:

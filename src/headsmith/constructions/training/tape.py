@@ -67,11 +67,6 @@ class Tape(Stream):
         start = self.samples + 1 + sum(self.widths[1:j])
         return slice(start, start + self.widths[j])
 
-    def scratch(self) -> list[int]:
-        """Features that a step leaves as 0, the moves g apart."""
-        used = ("z", "p", "slope", "delta", "q", "fold", "cut", "odds", "square", "ahead", "spread")
-        return [row for name in self.slices if name.split()[0] in used for row in self.rows(name)]
-
     def weights(self, stream: Tensor, name: str = "w") -> list[Tensor]:
         """The matrices that the unit tokens hold."""
         found = []
@@ -111,4 +106,4 @@ class Tape(Stream):
     def names(self) -> list[str]:
         """sample 0, ..., query, layer 1 / unit 0, ..."""
         units = [f"layer {j} / unit {k}" for j in self.layers for k in range(self.widths[j])]
-        return [*(f"sample {i}" for i in range(self.samples)), "query", *units]
+        return [*super().names(), *units]
