@@ -25,7 +25,7 @@ from headsmith.refusal import Refusal
 
 if TYPE_CHECKING:
     from headsmith.compiler.compiled import Compiled
-    from headsmith.compiler.request import Request
+    from headsmith.constructions.request import Request
 
 
 @dataclass(frozen=True)

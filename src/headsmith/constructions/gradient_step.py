@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from headsmith.constructions.design import Design, Tally
+from headsmith.constructions.request import Request
 from headsmith.constructions.rule import copied_head, copies, sample_names, table_method
 from headsmith.network import Attention, Dense, Layer, Network, Select, Sparse
 from headsmith.proof.certificate import Bound
@@ -31,9 +32,6 @@ from headsmith.proof.residuals import Ranges, largest, prove_table
 from headsmith.proof.rounding import INFLATE, Format, gamma, summed
 from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal
-
-if TYPE_CHECKING:
-    from headsmith.compiler.request import Request
 
 
 @dataclass(frozen=True, eq=False)
