@@ -21,6 +21,7 @@ from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK
 from headsmith.proof.composition import Error, Proved, exact, propagate, prove_part
 from headsmith.proof.statement import Head, Part
+from headsmith.search.question import Question
 from headsmith.search.search import search
 from headsmith.search.table import Unreached
 
@@ -121,15 +122,9 @@ def _table(task: ScalarTask, heads: Sequence[Head], bias: float) -> Proved:
     aim, cap, best, part = task.eps, None, math.inf, ""
     for _ in range(5):
         try:
-            found = search(
-                _remainder(task.target, heads, bias),
-                *task.domain,
-                aim,
-                kinks=task.places.kinks,
-                cap=cap,
-                dtype=task.dtype,
-                effort=task.effort,
-            )
+            rest = _remainder(task.target, heads, bias)
+            question = Question(rest, *task.domain, aim, task.places.kinks, cap, task.dtype)
+            found = search(question, task.effort)
         except Unreached as failure:
             reason = f"the search for keys fails: {failure.reason}"
             if part:  # it did find keys, but for more than the proof could confirm
@@ -176,7 +171,8 @@ def _peeled(task: ScalarTask) -> Proved:
     best = math.inf
     for _ in range(3):
         try:
-            found = search(_remainder(task.target, hinge, 0.0), *task.domain, aim, dtype=task.dtype, effort=task.effort)
+            question = Question(_remainder(task.target, hinge, 0.0), *task.domain, aim, dtype=task.dtype)
+            found = search(question, task.effort)
         except Unreached as failure:
             raise Short(f"the search for keys fails: {failure.reason}", best) from None
         proof = task.prove([*gates, Head.table(found.slopes, found.offsets, found.values)], 0.0)

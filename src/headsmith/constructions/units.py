@@ -113,9 +113,7 @@ def linear_layer(linear: Linear, dtype: torch.dtype) -> Attention:
     value[0, :out, :into], value[0, :out, -1] = torch.tensor(linear.weight), torch.tensor(linear.bias)
     value[0, -1, -1] = 1.0
     one = Select([[a - 1]], a)
-    return Attention(
-        one, Select([[a - 1]], a), Dense(value.to(dtype)), Select.writing([[*range(b)]], b), visible="self"
-    )
+    return Attention(one, one, Dense(value.to(dtype)), Select.writing([[*range(b)]], b), visible="self")
 
 
 def unit_layer(heads: Sequence[Head], linear: Linear, dtype: torch.dtype) -> Attention:

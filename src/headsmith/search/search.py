@@ -7,7 +7,7 @@ solved values only are tried up to 450 keys.  Work is counted, not timed: the sa
 answer on every machine, however busy.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice, product
 from typing import cast
 
@@ -16,7 +16,7 @@ import numpy as np
 from headsmith.search.descent import ITERATIONS, Descended, Work, descend, fitted, misfit
 from headsmith.search.fit import BUDGET, Trial, constant, finish, grown, shrunk, starts, trial
 from headsmith.search.keys import Keys, from_anchors
-from headsmith.search.question import MARGIN, Function, Question
+from headsmith.search.question import MARGIN, Question
 from headsmith.search.starts import FEW, Segments, anchors, shapes
 from headsmith.search.table import KeyTable, Unreached
 
@@ -26,26 +26,14 @@ RUNGS = (2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64)
 STILL = (40, 57, 80, 113, 160, 226, 320, 450)
 
 
-def search(
-    f: Function,
-    lo: float,
-    hi: float,
-    eps: float,
-    *,
-    kinks: Sequence[float] = (),
-    cap: float | None = None,
-    dtype: str = "float64",
-    effort: float = 1.0,
-) -> KeyTable:
+def search(question: Question, effort: float = 1.0) -> KeyTable:
     """phi(z) = sum_j softmax_j(a_j z + b_j) g_j with sup |phi - f| <= MARGIN eps on [lo, hi], few keys.
 
-    cap bounds |g| in multiples of max|f|; `effort` scales the work (1 is about a second).  Raises Unreached
-    when no head is found.
+    `effort` scales the work (1 is about a second).  Raises Unreached when no head is found.
 
-    >>> len(search(lambda x: x * x, -2, 2, 1e-6))
+    >>> len(search(Question(lambda x: x * x, -2, 2, 1e-6)))
     3
     """
-    question = Question(f, lo, hi, eps, kinks, cap, dtype)
     flat = constant(question)
     return flat if question.accepts(flat) else _Search(question, flat, effort).run()
 
