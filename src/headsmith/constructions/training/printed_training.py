@@ -214,7 +214,7 @@ def update(sheet: Sheet, dtype: torch.dtype) -> Attention:
 
 def backward(sheet: Sheet, j: int, dtype: torch.dtype) -> Attention:
     """delta(j)[k] = r'(j)[k] <column k of V_{j+1}, delta(j+1)>, of layer N r'(N) q."""
-    asks, keys = sheet.handing(j)
+    asks, keys = sheet.factors(j)
     query = heads([scaled(ask, sign) for sign in SIGNS for ask in asks], sheet.width, dtype)
     value = heads([[{row: sign}] for sign in SIGNS for row in sheet.rows(f"slope {j}")], sheet.width, dtype)
     writes = [[row] for row in sheet.rows(f"delta {j}")] * 2

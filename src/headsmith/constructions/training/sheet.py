@@ -48,7 +48,7 @@ class Sheet(Stream):
         start = self.layer(j, name).start + k * self.sizes[j - 1][1]
         return [*range(start, start + self.sizes[j - 1][1])]
 
-    def handing(self, j: int) -> tuple[list[list[int]], list[int]]:
+    def factors(self, j: int) -> tuple[list[list[int]], list[int]]:
         """What a query of each unit and the key hold, whose product is q(j): column k of V_{j+1}, delta(j+1).
 
         Of layer N they are loss' and one.

@@ -206,7 +206,7 @@ def forward(sheet: SoftmaxSheet, j: int) -> list[Factors]:
 
 def backward(sheet: SoftmaxSheet, j: int, smooth: bool) -> list[Factors]:
     """q(j)[k] = <column k of V_{j+1}, delta(j+1)>, of layer N loss'; times the slope where it is a number."""
-    asks, key = sheet.handing(j)
+    asks, key = sheet.factors(j)
     sloped = smooth and j in sheet.bent
     times = [[row] for row in sheet.rows(f"slope {j}")] if sloped else [sheet.rows("one")] * sheet.widths[j]
     return [
