@@ -15,8 +15,8 @@ import torch
 
 from headsmith.compiler import files
 from headsmith.compiler.plan import Plan
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Target
-from headsmith.constructions.request import Request
 
 MAPS = ("map", "mix", "query", "key", "value", "output", "up", "down")
 WORDS = {

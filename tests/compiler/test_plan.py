@@ -8,9 +8,9 @@ import pytest
 
 import headsmith as hs
 from headsmith.compiler.plan import bound_text, first_design, make_plan
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions.design import Design, Short, Tally
-from headsmith.constructions.request import Request
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK, Bound
 from headsmith.proof.domain import Domain

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.rules import tabulate
 from headsmith.constructions.design import Short
 from headsmith.constructions.printed import is_printed
-from headsmith.constructions.request import Request
 from headsmith.functions import parse
 from headsmith.proof.domain import Domain
 from headsmith.proof.residuals import Ranges

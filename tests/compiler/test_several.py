@@ -5,9 +5,9 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.several import grid_heads, printed_cells, too_many
 from headsmith.constructions.design import Short
-from headsmith.constructions.request import Request
 from headsmith.functions import parse
 from headsmith.functions.several import evaluator
 from headsmith.proof.domain import Domain

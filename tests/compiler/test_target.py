@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target, as_expression
-from headsmith.constructions.request import Request
 from headsmith.functions import Expression, parse
 from headsmith.proof.domain import Domain, Finite
 from headsmith.refusal import Refusal

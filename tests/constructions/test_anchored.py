@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from headsmith.compiler.request import Request
 from headsmith.constructions.anchored import RANGE, Anchored, anchored_design, anchored_head, reach_of
 from headsmith.constructions.design import Short
-from headsmith.constructions.request import Request
 from headsmith.proof.domain import Domain
 
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import headsmith as hs
+from headsmith.compiler.request import Request
 from headsmith.constructions.bumps import Bumps, Cells, leak
 from headsmith.constructions.design import Altered
-from headsmith.constructions.request import Request
 from headsmith.proof.rounding import FORMATS
 from headsmith.proof.statement import Head
 

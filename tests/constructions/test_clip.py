@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import headsmith as hs
+from headsmith.compiler.request import Request
 from headsmith.constructions import clip as rules
 from headsmith.constructions.clip import KeysOnMemory, KeysOnTokens
-from headsmith.constructions.request import Request
 from headsmith.proof.approximation import value
 from headsmith.proof.statement import Head
 

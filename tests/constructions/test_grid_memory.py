@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import headsmith as hs
+from headsmith.compiler.request import Request
 from headsmith.constructions.design import Altered
 from headsmith.constructions.grid_memory import GridMemory, Staircase, _moment, _nearest, marked, multisets
 from headsmith.constructions.rank_one import Steps
-from headsmith.constructions.request import Request
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.context_ids import enclosed
 from headsmith.proof.rounding import FORMATS

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from headsmith.compiler.request import Request
 from headsmith.constructions.design import Altered
 from headsmith.constructions.gate import gate
 from headsmith.constructions.heads import ScalarHeads
-from headsmith.constructions.request import Request
 from headsmith.functions import parse
 from headsmith.proof.domain import Domain
 from headsmith.proof.statement import Head, Part

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import headsmith as hs
+from headsmith.compiler.request import Request
 from headsmith.constructions.design import Altered, Short
 from headsmith.constructions.memory import HIGHEST, RankOneMemory, smallest_gap, stream
 from headsmith.constructions.rank_one import Steps, inside
-from headsmith.constructions.request import Request
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.context_ids import Enclosed
 from headsmith.refusal import Refusal

@@ -8,9 +8,9 @@ import torch
 from tests.proof.worst_case import COARSE, worst
 
 import headsmith as hs
+from headsmith.compiler.request import Request
 from headsmith.constructions.design import Short
 from headsmith.constructions.native import STEEPEST, Gates
-from headsmith.constructions.request import Request
 from headsmith.proof import gates
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.domain import Domain

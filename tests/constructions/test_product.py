@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.proof.worst_case import COARSE, worst
 
 import headsmith as hs
+from headsmith.compiler.request import Request
 from headsmith.constructions.design import Altered
 from headsmith.constructions.product import Mixture
-from headsmith.constructions.request import Request
 from headsmith.proof import mixing
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.domain import Domain

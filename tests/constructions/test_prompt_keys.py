@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import headsmith as hs
+from headsmith.compiler.request import Request
 from headsmith.constructions import clip as rules
 from headsmith.constructions.prompt_keys import PrintedPromptKeys, PromptKeys, reach
-from headsmith.constructions.request import Request
 from headsmith.proof.statement import Head
 
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import headsmith as hs
+from headsmith.compiler.request import Request
 from headsmith.constructions.design import Short
-from headsmith.constructions.request import Request
 from headsmith.constructions.sampled import SampledHead
 from headsmith.network import fingerprint
 from headsmith.proof import conditional

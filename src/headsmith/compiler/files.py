@@ -34,9 +34,9 @@ from torch import Tensor
 
 from headsmith.compiler.compiled import Compiled
 from headsmith.compiler.plan import Plan
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Target
 from headsmith.constructions.design import Altered, Design, Short
-from headsmith.constructions.request import Request
 from headsmith.network import Network, digest, fingerprint, from_config, load_tensors, save_tensors
 from headsmith.network.files import canonical
 from headsmith.proof.certificate import Bound, Certificate

@@ -12,9 +12,9 @@ from itertools import accumulate
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Target
 from headsmith.constructions.design import Design, Short, freeze, many
-from headsmith.constructions.request import Request
 from headsmith.functions import Unresolved
 from headsmith.network import fingerprint
 from headsmith.proof.approximation import Unprovable

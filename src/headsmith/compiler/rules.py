@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.scalar import ScalarTask, solve
 from headsmith.constructions.design import Short
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.identity import identity
 from headsmith.constructions.printed import printed_part
-from headsmith.constructions.request import Request
 from headsmith.constructions.rule import exact_head
 from headsmith.functions import Expression
 from headsmith.proof.residuals import Ranges

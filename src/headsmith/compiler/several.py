@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from headsmith.compiler.request import Request
 from headsmith.constructions.design import Short
-from headsmith.constructions.request import Request
 from headsmith.functions import Expression
 from headsmith.functions.misbehaviour import refuse_edges
 from headsmith.functions.several import evaluator

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from headsmith.constructions.design import Design
-from headsmith.constructions.request import Request
 from headsmith.functions import Expression, parse
 from headsmith.network import Network, digest
 from headsmith.proof.domain import Domain, Finite, read_domain
@@ -26,6 +25,7 @@ from headsmith.refusal import Refusal
 
 if TYPE_CHECKING:
     from headsmith.compiler.compiled import Compiled
+    from headsmith.compiler.request import Request
 
 
 @dataclass(frozen=True)

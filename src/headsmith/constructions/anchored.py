@@ -21,20 +21,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from headsmith.constructions.assemble import table_layer, table_rows
 from headsmith.constructions.design import Design, Short, Tally, many
-from headsmith.constructions.request import Request
 from headsmith.functions import parse
 from headsmith.network import Affine, Dense, Network, Select, TokenMix
 from headsmith.proof.approximation import prove
 from headsmith.proof.certificate import Bound
 from headsmith.proof.rounding import gamma, prove_rounding
 from headsmith.proof.statement import Head, Part
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 IDENTITY, RANGE, SHARP = 1.2, 5.43, 40.0
 PADDING = 6

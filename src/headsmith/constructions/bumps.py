@@ -28,14 +28,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from headsmith.constructions.assemble import table_layer, table_rows
 from headsmith.constructions.design import Altered, Design, Tally, many
-from headsmith.constructions.request import Request
 from headsmith.functions import parse, precision
 from headsmith.functions.balls import ceil_float
 from headsmith.network import Affine, Attention, Dense, Network, Select, Sparse, TokenMix
@@ -48,6 +47,9 @@ from headsmith.proof.steepness import steepness
 from headsmith.proof.tensor_samples import NOISE, refuse_contradicted
 from headsmith.records.shown import number, upper
 from headsmith.refusal import Refusal
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 SHARPNESS = 5.43  # beta dL^2 at which a head of anchors follows Range within 0.0615 dL
 METHODS = {"bumps": "Thm 3.14, repaired", "softmax": "Cor 3.15, repaired", "printed": "Thm 3.14 as printed"}

@@ -25,7 +25,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -33,7 +33,6 @@ import torch
 from headsmith.constructions.assemble import assemble
 from headsmith.constructions.design import Design, Tally
 from headsmith.constructions.reading import heads_of
-from headsmith.constructions.request import Request
 from headsmith.functions import Expression, parse
 from headsmith.network import Affine, Attention, Dense, Network, Select
 from headsmith.proof.certificate import Bound
@@ -42,6 +41,9 @@ from headsmith.proof.domain import Interval
 from headsmith.proof.rounding import INFLATE, gamma
 from headsmith.proof.statement import Head, Part
 from headsmith.refusal import Refusal
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 SHARPNESS = 5.43  # c = beta dL^2 with the least error, 0.0615 dL
 WORST = 0.064  # of dL, at that sharpness, with room for the proof

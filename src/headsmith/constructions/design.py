@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from headsmith.constructions.request import Request
 from headsmith.network import Network
 from headsmith.proof.certificate import Bound
 from headsmith.proof.domain import Domain
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 
 class Tally(NamedTuple):

@@ -8,17 +8,19 @@ zero). So the network is the grid head on x1, x2, ..., the entries of X, and has
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from headsmith.constructions.design import Altered, Design, Tally
-from headsmith.constructions.request import Request
 from headsmith.constructions.tensor_grid import Grid, grid_layer, memory_names, output_names, prove_head, stored_head
 from headsmith.network import Affine, Attention, Network, Select
 from headsmith.proof.certificate import Bound
 from headsmith.proof.tensor_rounding import prove_tensor_rounding
 from headsmith.proof.tensor_samples import prove_tensor_samples
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from headsmith.constructions.design import Design, Tally
-from headsmith.constructions.request import Request
 from headsmith.constructions.rule import copied_head, copies, sample_names, table_method
 from headsmith.network import Attention, Dense, Layer, Network, Select, Sparse
 from headsmith.proof.certificate import Bound
@@ -32,6 +31,9 @@ from headsmith.proof.residuals import Ranges, largest, prove_table
 from headsmith.proof.rounding import INFLATE, Format, gamma, summed
 from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 
 @dataclass(frozen=True, eq=False)

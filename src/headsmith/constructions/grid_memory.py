@@ -28,7 +28,6 @@ import torch
 
 from headsmith.constructions.design import Altered, Design, Short, Tally, many
 from headsmith.constructions.rank_one import Steps, ramps, rank_one_layer, stored_head, stored_steps
-from headsmith.constructions.request import Request
 from headsmith.functions.asked import ULPS
 from headsmith.network import Affine, Layer, Network, Select
 from headsmith.proof.approximation import Unprovable
@@ -40,6 +39,7 @@ from headsmith.search.context_keys import context_keys
 from headsmith.search.separation import LEAST, Axes, Occurrences, power_of_two, separated
 
 if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
     from headsmith.targets.equivariant import EquivariantMap
 
 MOST = 250_000  # tokens of all multisets together

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -21,12 +21,14 @@ from headsmith.constructions.design import Altered, Design, Tally
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.printed import is_printed
 from headsmith.constructions.reading import heads_of
-from headsmith.constructions.request import Request
 from headsmith.functions.composition import decomposed, single
 from headsmith.network import Affine, Attention, Network, Select
 from headsmith.proof.certificate import Bound
 from headsmith.proof.composition import exact, propagate, prove_program
 from headsmith.proof.statement import Head, Part
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 
 @dataclass(frozen=True, eq=False)

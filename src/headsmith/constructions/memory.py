@@ -23,7 +23,6 @@ import torch
 from headsmith.constructions.assemble import tensor
 from headsmith.constructions.design import Altered, Design, Short, Tally, many
 from headsmith.constructions.rank_one import Steps, array, cast, ramps, rank_one_layer, stored_head, stored_steps
-from headsmith.constructions.request import Request
 from headsmith.network import Affine, Embedding, Layer, Network, Select
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import Bound
@@ -34,6 +33,7 @@ from headsmith.search.separation import LEAST, Draft, Occurrences, axes_of, free
 from headsmith.search.vocabulary import FEATURES, owned_table, random_places
 
 if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
     from headsmith.targets.recall import Recall
 
 SIZED = 4096  # tokens from which coordinates are chosen

@@ -21,7 +21,6 @@ import torch
 
 from headsmith.constructions.design import Design, Short, Tally
 from headsmith.constructions.gate import RELU_GAP
-from headsmith.constructions.request import Request
 from headsmith.network import Affine, Attention, Dense, Network, Select, Sparse
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import Bound
@@ -30,6 +29,7 @@ from headsmith.proof.rounding import INFLATE, Format, gamma
 from headsmith.records.shown import number
 
 if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
     from headsmith.targets.relu_network import ReluNetwork
 
 STEEPEST = 1e12

@@ -20,7 +20,6 @@ import torch
 from flint import arb, arb_mat
 
 from headsmith.constructions.design import Altered, Design, Short, Tally
-from headsmith.constructions.request import Request
 from headsmith.functions import precision
 from headsmith.network import Affine, Attention, Dense, Network, Select
 from headsmith.proof.approximation import Unprovable
@@ -30,6 +29,7 @@ from headsmith.proof.mixing import mix_rounding
 from headsmith.proof.rounding import INFLATE, Format, gamma
 
 if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
     from headsmith.targets.product import Product
 
 FLOOR, SHARE, PRINTED_SHARE = 2.0**-10, 1.125, 3.0

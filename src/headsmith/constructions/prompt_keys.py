@@ -11,13 +11,12 @@ other token is lost: a query (x_i, 0, 1) meets (slope_k w, 0, offset_k + slope_k
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 
 from headsmith.constructions.clip import Truncation
-from headsmith.constructions.request import Request
 from headsmith.network import Affine, Attention, Network, Select, Sparse
 from headsmith.proof.approximation import prove
 from headsmith.proof.certificate import Bound
@@ -25,6 +24,9 @@ from headsmith.proof.composition import resolution
 from headsmith.proof.domain import Domain
 from headsmith.proof.rounding import INFLATE, prove_rounding
 from headsmith.proof.statement import Head
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 
 class PromptKeys(Truncation):

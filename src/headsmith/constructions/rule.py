@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,13 +24,15 @@ import torch
 from headsmith.constructions.design import Altered, Design, Tally
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.printed import is_printed
-from headsmith.constructions.request import Request
 from headsmith.functions import Expression
 from headsmith.network import Affine, Attention, Copies, Dense, Network, Select
 from headsmith.proof.certificate import Bound
 from headsmith.proof.residuals import Ranges, multiplied, prove_table
 from headsmith.proof.rounding import EXP_ERROR, INFLATE, Format, gamma
 from headsmith.proof.statement import Head, Part
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 Rows = Sequence[Sequence[int]]
 

@@ -7,20 +7,22 @@ What the function does between samples cannot be seen: the proof (`proof.conditi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from headsmith.constructions.assemble import assemble
 from headsmith.constructions.design import Design, Short, Tally
 from headsmith.constructions.reading import heads_of
-from headsmith.constructions.request import Request
 from headsmith.network import Network
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import Bound
 from headsmith.proof.conditional import prove_from_samples
 from headsmith.proof.rounding import prove_rounding
 from headsmith.proof.statement import Head, Part
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from headsmith.constructions.assemble import table_layer
 from headsmith.constructions.design import Altered, Design, Tally, many
-from headsmith.constructions.request import Request
 from headsmith.functions import Expression
 from headsmith.network import Affine, Attention, Network, Select
 from headsmith.proof.approximation import Unprovable
@@ -29,6 +28,9 @@ from headsmith.proof.certificate import Bound
 from headsmith.proof.tensor import Axis, Box, TensorHead, prove_tensor
 from headsmith.proof.tensor_rounding import prove_tensor_rounding
 from headsmith.records.shown import upper
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 GOAL = {1: 0.01, 2: 0.01, 3: 0.02, 4: 0.05}
 """What the proof may add to the true error, as a share of eps, by the number of variables."""

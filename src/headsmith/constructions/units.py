@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,7 +22,6 @@ import torch
 from headsmith.constructions.assemble import tensor
 from headsmith.constructions.design import Design, Tally
 from headsmith.constructions.reading import heads_of
-from headsmith.constructions.request import Request
 from headsmith.functions import lipschitz
 from headsmith.network import Affine, Attention, Dense, Network, Select, Sparse
 from headsmith.proof.certificate import Bound
@@ -30,6 +29,9 @@ from headsmith.proof.composition import exact, prove_part
 from headsmith.proof.domain import Interval
 from headsmith.proof.stack import Carried, Linear, Nonlinearity, Unit, carry
 from headsmith.proof.statement import Head, Part
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 LEAD = 1000.0  # exp(-1000) is 0 in every format: this key has all the weight
 SLOPE, OFFSET, VALUE, SPIKE = range(4)  # where a memory token keeps its numbers

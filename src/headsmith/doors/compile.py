@@ -15,8 +15,8 @@ from torch import nn
 
 from headsmith.compiler.compiled import Compiled
 from headsmith.compiler.plan import Plan, make_plan
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Target
-from headsmith.constructions.request import Request
 from headsmith.doors.mlp import compiled_module
 from headsmith.functions import Expression
 from headsmith.refusal import Refusal

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headsmith.constructions.request import read_dtype, read_eps, read_method
+from headsmith.compiler.request import read_dtype, read_eps, read_method
 from headsmith.machines.bending import ACTIVATIONS, SHARP, Bending, activation_error, activation_head
 from headsmith.machines.bounds import a_posteriori, a_priori
 from headsmith.machines.lattices import Lattice, Sizes, printed_entry, printed_table, proved, shortest

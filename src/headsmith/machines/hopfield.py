@@ -24,10 +24,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headsmith.compiler.request import read_eps
 from headsmith.compiler.scalar import ScalarTask, solve
 from headsmith.compiler.target import as_expression
 from headsmith.constructions.design import Short, many
-from headsmith.constructions.request import read_eps
 from headsmith.functions import Expression
 from headsmith.machines.bounds import softmax_rounding
 from headsmith.machines.lattices import Numbers, numbers_of

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from headsmith.compiler.plan import many
-from headsmith.constructions.request import read_eps
+from headsmith.compiler.request import read_eps
 from headsmith.machines.block import SATURATED, block, lattice, stream
 from headsmith.machines.evidence import Distance, distance
 from headsmith.machines.lattices import proved

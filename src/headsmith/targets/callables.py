@@ -18,9 +18,9 @@ import numpy as np
 from flint import arb
 from torch import Tensor
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions.design import Design, Short
-from headsmith.constructions.request import Request
 from headsmith.constructions.sampled import SampledHead
 from headsmith.proof.conditional import CALLABLE_ULPS, asked_twice
 from headsmith.proof.domain import Domain

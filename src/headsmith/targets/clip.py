@@ -17,12 +17,12 @@ from flint import arb
 from torch import Tensor
 
 from headsmith.compiler.program import forge
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions import clip as rules
 from headsmith.constructions.clip import KeysOnMemory, KeysOnTokens
 from headsmith.constructions.design import Design, Short, many
 from headsmith.constructions.printed import LARGEST, TooLarge
-from headsmith.constructions.request import Request
 from headsmith.proof.certificate import SLACK
 from headsmith.proof.domain import Interval
 from headsmith.proof.statement import Head

@@ -25,12 +25,12 @@ from flint import arb
 from torch import Tensor
 
 from headsmith.compiler.compiled import Compiled
+from headsmith.compiler.request import Request
 from headsmith.compiler.rules import tabulate
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.gradient_step import GradientStep, gate_heads
 from headsmith.constructions.printed import printed_steps
-from headsmith.constructions.request import Request
 from headsmith.functions import Expression, parse, precision
 from headsmith.network import Network
 from headsmith.proof.domain import Domain, Finite

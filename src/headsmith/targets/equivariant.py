@@ -19,10 +19,10 @@ import torch
 from flint import arb
 from torch import Tensor
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions.design import Design, Short, many
 from headsmith.constructions.grid_memory import MOST, GridMemory, finest
-from headsmith.constructions.request import Request
 from headsmith.functions.asked import ULPS, asked
 from headsmith.proof.domain import Domain
 from headsmith.proof.rounding import ASSUMPTIONS

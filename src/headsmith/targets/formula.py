@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 from headsmith.compiler.program import METHODS, forge
+from headsmith.compiler.request import Request
 from headsmith.compiler.several import VARIABLES, grid_heads, printed_cells, too_many
 from headsmith.compiler.target import Input, Target, as_expression
 from headsmith.constructions.design import Design, Short
 from headsmith.constructions.heads import ScalarHeads
 from headsmith.constructions.printed import LARGEST, TooLarge, printed_steps
-from headsmith.constructions.request import Request
 from headsmith.constructions.tensor_grid import Grid
 from headsmith.functions import Expression
 from headsmith.functions.misbehaviour import defined_ends, refuse_misbehaviour, refuse_overflow

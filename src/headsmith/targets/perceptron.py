@@ -22,10 +22,10 @@ from flint import arb, arb_mat
 from torch import Tensor
 
 from headsmith.compiler.program import CHEAP, cheap
+from headsmith.compiler.request import Request
 from headsmith.compiler.scalar import ScalarTask, solve
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions.design import Design, Short, many
-from headsmith.constructions.request import Request
 from headsmith.constructions.units import Units, always, folded
 from headsmith.functions import Expression
 from headsmith.proof.certificate import SLACK

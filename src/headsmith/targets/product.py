@@ -10,10 +10,10 @@ import numpy as np
 from flint import arb_mat
 from torch import Tensor
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions.design import Design
 from headsmith.constructions.product import PRINTED_SHARE, Mixture
-from headsmith.constructions.request import Request
 from headsmith.proof.domain import Domain, read_domain
 from headsmith.refusal import Refusal
 from headsmith.targets.reading import read_numbers

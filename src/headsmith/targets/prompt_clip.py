@@ -11,13 +11,13 @@ import torch
 from flint import arb
 from torch import Tensor
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.scalar import ScalarTask, solve
 from headsmith.compiler.target import Input
 from headsmith.constructions.clip import printed, printed_size, range_of
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.printed import LARGEST, TooLarge
 from headsmith.constructions.prompt_keys import PrintedPromptKeys, PromptKeys, reach
-from headsmith.constructions.request import Request
 from headsmith.proof.domain import Domain, read_domain, read_interval
 from headsmith.records.shown import exactly, interval
 from headsmith.refusal import Refusal

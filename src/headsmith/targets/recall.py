@@ -19,10 +19,10 @@ from flint import arb
 from torch import Tensor
 
 from headsmith.compiler.compiled import Compiled
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.memory import RankOneMemory
-from headsmith.constructions.request import Request
 from headsmith.network import Network
 from headsmith.proof.context_ids import LONGEST
 from headsmith.proof.domain import Domain, Listed

@@ -10,11 +10,11 @@ import numpy as np
 from flint import arb, arb_mat
 from torch import Tensor
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions.anchored import anchored_design
 from headsmith.constructions.design import Design, Short, many
 from headsmith.constructions.native import Gates
-from headsmith.constructions.request import Request
 from headsmith.proof.certificate import SLACK
 from headsmith.refusal import Refusal
 from headsmith.targets.reading import read_numbers

@@ -19,11 +19,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.rules import tabulate
 from headsmith.compiler.target import Input, Target, as_expression
 from headsmith.constructions.design import Design, many
 from headsmith.constructions.printed import printed_steps
-from headsmith.constructions.request import Request
 from headsmith.constructions.rule import Rule, printed_suppression, suppression
 from headsmith.functions import Expression
 from headsmith.functions.misbehaviour import refuse_misbehaviour

@@ -24,13 +24,13 @@ import numpy as np
 import torch
 from flint import arb
 
+from headsmith.compiler.request import Request
 from headsmith.compiler.several import VARIABLES, grid_heads, printed_cells, too_many
 from headsmith.compiler.target import Input, Target, as_expression
 from headsmith.constructions.bumps import METHODS as BUMPS
 from headsmith.constructions.bumps import SAMPLES, bumps_for
 from headsmith.constructions.design import Design, Short, many
 from headsmith.constructions.gather import Gathered, variable_names
-from headsmith.constructions.request import Request
 from headsmith.functions import Expression
 from headsmith.functions.asked import ULPS, asked
 from headsmith.functions.several import at_point, evaluator

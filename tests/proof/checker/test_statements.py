@@ -2,7 +2,7 @@
 
 import pytest
 
-from headsmith.constructions.request import Request
+from headsmith.compiler.request import Request
 from headsmith.functions import parse
 from headsmith.proof.checker import statements
 from headsmith.proof.checker.verdict import Rejected

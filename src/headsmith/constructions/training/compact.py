@@ -28,12 +28,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from headsmith.constructions.design import Tally
-from headsmith.constructions.request import Request
 from headsmith.constructions.rule import copied_head
 from headsmith.constructions.training.form import Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.kinked_units import KinkedUnits
@@ -50,6 +49,9 @@ from headsmith.proof.moments import RootTable
 from headsmith.proof.perturbation import LOCK, Law, Pass
 from headsmith.proof.statement import Head
 from headsmith.records.shown import upper
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 EXTRA: dict[str, Callable[[int], tuple[int, int]]] = {
     "gd": lambda fan: (0, 0),

@@ -12,13 +12,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from headsmith.constructions.design import Altered, Design, Short
-from headsmith.constructions.request import Request
 from headsmith.constructions.training.stream import Stream
 from headsmith.functions.smooth import HIGHEST, SMOOTH
 from headsmith.network import Layer, Network
@@ -29,6 +28,9 @@ from headsmith.proof.perturbation import Law, Pass
 from headsmith.proof.summed import Summed
 from headsmith.records.shown import upper
 from headsmith.refusal import Refusal
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 Plan = tuple[Tensor, Tensor]  # rates (batch..., steps) and masks (batch..., steps, n)
 Snapshots = tuple[Tensor, Tensor, Tensor]

@@ -23,12 +23,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from headsmith.constructions.design import Altered, Short, Tally
-from headsmith.constructions.request import Request
 from headsmith.constructions.training.compact import losses
 from headsmith.constructions.training.form import ENFORCED, Form, Variable
 from headsmith.constructions.training.sheet import Sheet
@@ -41,6 +40,9 @@ from headsmith.proof.curves import Slip, Smoothness
 from headsmith.proof.perturbation import Counts, Law
 from headsmith.proof.relu_sums import ReluSum
 from headsmith.proof.summed import Summed
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 GROWS = (64, 8)  # times the error of a sum that of a gradient may be; the second where the first takes too many ReLUs
 COUNTS = Counts(row=0, column=0, gradient=8, onto=True)

@@ -27,13 +27,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from headsmith.constructions.design import Tally
-from headsmith.constructions.request import Request
 from headsmith.constructions.training.compact import losses, squash, stored_tables, units_of
 from headsmith.constructions.training.form import Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.multiplying import STEPS, Factors, multiply, slip
@@ -47,6 +46,9 @@ from headsmith.proof.products import Products
 from headsmith.proof.statement import Head
 from headsmith.records.shown import exactly, upper
 from headsmith.refusal import Refusal
+
+if TYPE_CHECKING:
+    from headsmith.compiler.request import Request
 
 WIDER = 16  # times the largest number of the data is what a head multiplies
 ENDS = (2.0**-20, LOCK)  # ends of R: both formats hold its table, and no gate shuts out numbers beyond LOCK

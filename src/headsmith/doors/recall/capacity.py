@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from headsmith.constructions.request import read_dtype
+from headsmith.compiler.request import read_dtype
 from headsmith.doors.recall.reading import causal, numbered
 from headsmith.proof.printed_scale import PrintedScale, power
 from headsmith.proof.rounding import FORMATS

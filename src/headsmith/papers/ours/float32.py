@@ -24,8 +24,8 @@ START = 1e-3
 def smallest(formula: str, domain: tuple[float, float], steps: int) -> dict[str, Any]:
     """The smallest eps found by bisection between u max|f| and 1e-3, and the network that meets it."""
     from headsmith.compiler.plan import first_design
+    from headsmith.compiler.request import Request
     from headsmith.constructions.design import Short
-    from headsmith.constructions.request import Request
     from headsmith.targets.formula import Formula
 
     target = Formula.read(formula, domain)

@@ -27,9 +27,9 @@ import torch
 from torch import Tensor
 
 from headsmith.compiler.compiled import Compiled
+from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target, uniform
 from headsmith.constructions.design import Design, many
-from headsmith.constructions.request import Request
 from headsmith.constructions.training.compact import CompactTraining
 from headsmith.constructions.training.form import ENFORCED, Form, Plan
 from headsmith.constructions.training.printed_training import PrintedTraining

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import headsmith as hs
-from headsmith.constructions.request import read_dtype, read_eps, read_method
+from headsmith.compiler.request import read_dtype, read_eps, read_method
 from headsmith.refusal import Refusal
 
 
