@@ -10,7 +10,7 @@ import headsmith as hs
 from headsmith.compiler.plan import bound_text, first_design, make_plan
 from headsmith.compiler.request import Request
 from headsmith.compiler.target import Input, Target
-from headsmith.constructions.design import Design, Short
+from headsmith.constructions.design import Design, Short, Tally
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK, Bound
 from headsmith.proof.domain import Domain
@@ -25,7 +25,7 @@ class Claim(Design):
 
     total: Any
     promises: bool = True
-    keys = heads = layers = 1
+    tally = Tally(1, 1, 1)
 
     def method(self, target):
         return "claimed"

@@ -118,7 +118,7 @@ def test_what_is_stored_is_read_back(kind, dtype):
     target = hs.target.Clip(np.ones((6, 2)), np.arange(6.0))
     design = kind.cast(rules.telescope(-1, 1, 4, 3), dtype)
     again = kind.stored(target, design.network(target, dtype), asked(target, (-1, 1), dtype), {})
-    assert again.bias == design.bias and again.keys == 12 and again.heads == 3
+    assert again.bias == design.bias and again.tally == (12, 3, 1)
     for a, b in zip(again.held, design.held, strict=True):
         assert all(np.array_equal(getattr(a, n), getattr(b, n)) for n in ("slopes", "offsets", "values", "lines"))
 

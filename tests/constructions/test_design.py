@@ -2,12 +2,12 @@
 
 import pytest
 
-from headsmith.constructions.design import Altered, Design, Short, many
+from headsmith.constructions.design import Altered, Design, Short, Tally, many
 from headsmith.refusal import Refusal
 
 
 class Plain(Design):
-    keys, heads, layers = 40_001, 1, 2
+    tally = Tally(keys=40_001, heads=1, layers=2)
 
     def network(self, target, dtype):
         return None

@@ -24,7 +24,7 @@ def test_what_is_stored_is_what_was_built():
     plan = hs.plan(hs.target.SequenceMap(["x1*x2/2", "x1 - x2"], 2, 1), domain=(-1, 1), eps=1e-2)
     network = plan.design.network(plan.target, plan.dtype)
     back = Gathered.stored(plan.target, network, plan.request, {})
-    assert np.array_equal(back.head.values, plan.design.head.values) and back.heads == 3
+    assert np.array_equal(back.head.values, plan.design.head.values) and back.tally.heads == 3
     assert back.prove(plan.target, plan.request) == plan.design.prove(plan.target, plan.request)
     with pytest.raises(Altered):
         Gathered.stored(plan.target, network, replace(plan.request, method="bumps"), {})

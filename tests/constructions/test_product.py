@@ -95,7 +95,7 @@ def test_stored_logarithms_cost_what_the_worst_input_says(B, dtype):
         true = max(
             mpmath.fsum(
                 abs(
-                    mpmath.fsum(design.values[h, 0, k] * P[h][j][r] for h in range(design.heads))
+                    mpmath.fsum(design.values[h, 0, k] * P[h][j][r] for h in range(design.tally.heads))
                     - mpmath.mpf(A[0, k]) * B[r, j]
                 )
                 for k in range(3)

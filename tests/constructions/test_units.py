@@ -42,7 +42,7 @@ def test_stored_undoes_network(widths, act, dtype):
     assert fingerprint(again.network(plan.target, dtype)) == fingerprint(network)
     assert again.counts == tuple(widths[1:-1])
     assert again.prove(plan.target, plan.request) == plan.design.prove(plan.target, plan.request)
-    assert (again.keys, again.heads, again.layers) == (plan.anchors, plan.heads, len(widths) - 1)
+    assert again.tally == (plan.anchors, plan.heads, len(widths) - 1)
 
 
 def test_the_proof_follows_the_numbers():

@@ -6,6 +6,7 @@ BOUND, TERMS = "src/headsmith/proof/moments.py", "tests/proof/test_moments.py"
 SUMMED, RUNS = "src/headsmith/proof/perturbation.py", "tests/targets/training/test_optimizers.py"
 BLOCK, BLOCKS = "src/headsmith/constructions/training/optimizing.py", "tests/constructions/training/test_optimizing.py"
 FORMULA, FORMULAS = "src/headsmith/reference/optimizers.py", "tests/reference/test_optimizers.py"
+COMPACT = "src/headsmith/constructions/training/compact.py"
 TAPE = "src/headsmith/constructions/training/tape.py"
 FORM = "src/headsmith/constructions/training/form.py"
 RUN, FIELDS = "src/headsmith/targets/training/network.py", "src/headsmith/targets/training/fields.py"
@@ -82,5 +83,7 @@ MUTANTS = [
     Mutant("the approximation of a run", RUN, "float(found.approximation.amax()))", "0.0)", RUNS),
     Mutant("the exact step", RUN, "rate, present, t + 1)", "rate, present, 1)", RUNS),
     Mutant("the moments in the distance", RUN, "[arb(1)] * (len(after[0]) - 1)", "[]", RUNS),
+    Mutant("a table that no prompt could keep", COMPACT, "off > found else (found", "off < 0 else (found", BLOCKS),
+    Mutant("how much of it is kept", COMPACT, "off = 2 * table *", "off = 0 * table *", BLOCKS),
     Mutant("who pays for the table", FORM, "half = ENFORCED * request.eps / 2", "half = request.eps", RUNS),
 ]  # fmt: skip

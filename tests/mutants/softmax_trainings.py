@@ -10,6 +10,7 @@ SHEET, SHEETS = (
     "src/headsmith/constructions/training/softmax_sheet.py",
     "tests/constructions/training/test_softmax_sheet.py",
 )
+PLACES = "src/headsmith/constructions/training/sheet.py"
 TABLE, TABLES = (
     "src/headsmith/constructions/training/multiplying.py",
     "tests/constructions/training/test_multiplying.py",
@@ -69,7 +70,7 @@ MUTANTS = [
     form("a share rounds", "gradient=samples + 12", "gradient=samples + 6", TERMS),
     form("a share rounds, for each sample", "gradient=samples + 12", "gradient=13 - samples", TERMS),
     form("a share of decay rounds", "decay=2 * samples + 15", "decay=samples + 7", TERMS),
-    form("what is absent is not held", "[here * delta for delta in deltas]", "deltas"),
+    form("what is absent is not held", "[here * delta for delta in step.deltas]", "step.deltas"),
     form("numbers of the answer", "if not largest <= self.limit:", "if False:"),
     form("what a product is off by, in a plan", "one = 2 * max(table.approximation, table.fixed)", "one = 0.0"),
     form("approximations are promised too", "one = 2 * max(", "one = max("),
@@ -79,7 +80,7 @@ MUTANTS = [
     form("decay", "{w: -sheet.most * decay}", "{w: -decay}"),
     form("biases alone make large numbers", "float(target.biases), ", "", BLOCKS),
     form("what no gate shuts out", "(2.0**-20, LOCK)", "(2.0**-20, 2.0**60)"),
-    form("columns of V", "sheet.row(j, m)[k]", "sheet.row(j, m)[0]", BLOCKS),
+    Mutant("columns of V", PLACES, "self.row(j + 1, m)[k]", "self.row(j + 1, m)[0]", BLOCKS),
     form("the range of products", "WIDER = 16", "WIDER = 4", BLOCKS),
     Mutant("the share of a batch", SHEET, "(arb(most) - arb(rate)) * arb(count)", "(arb(most) - arb(rate))", SHEETS),
     Mutant("what is left of attention", SHEET, "(arb(most) - arb(rate))", "arb(most)", SHEETS),

@@ -72,6 +72,15 @@ def test_options_need_a_gpu_unless_it_is_a_trial_or_a_report(monkeypatch, capsys
     assert driver.device_name() == "CPU"
 
 
+@pytest.mark.slow
+def test_on_a_gpu_many_networks_may_be_compiled(monkeypatch):
+    monkeypatch.setenv("HEADSMITH_DEVICE", "cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 8)
+    driver.begin(driver.options("headsmith.papers.x", "text", ("good", "full"), "x"), [])
+    assert torch._dynamo.config.recompile_limit >= 36 and driver.device() == "cuda"
+
+
 def test_a_probe_counts_steps(monkeypatch, capsys):
     monkeypatch.setenv("HEADSMITH_DEVICE", "cpu")
     driver.probe([("small", SMALL)], 2)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import erf
 
+from headsmith.search.question import Question
 from headsmith.search.search import KeyTable, Unreached, search
 
 
@@ -34,7 +35,7 @@ FEW = [
 
 @pytest.mark.parametrize("name,f,lo,hi,eps,kinks,most", FEW, ids=[case[0] for case in FEW])
 def test_few_keys_reach_eps_between_the_samples(name, f, lo, hi, eps, kinks, most):
-    table = search(f, lo, hi, eps, kinks=kinks, effort=0.6)
+    table = search(Question(f, lo, hi, eps, kinks), effort=0.6)
     assert len(table) <= most
     assert sup_error(table, f, lo, hi) <= table.error * (1 + 1e-6) + table.noise <= eps
 
@@ -59,20 +60,20 @@ HARD = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name,f,lo,hi,eps,kinks,most", HARD)
 def test_harder_functions(name, f, lo, hi, eps, kinks, most):
-    table = search(f, lo, hi, eps, kinks=kinks)
+    table = search(Question(f, lo, hi, eps, kinks))
     assert len(table) <= most
     assert sup_error(table, f, lo, hi) <= eps
 
 
 def test_the_same_question_has_the_same_answer():
-    one, two = (search(lambda x: np.sin(3 * x), -2, 2, 1e-4, effort=0.2) for _ in range(2))
+    one, two = (search(Question(lambda x: np.sin(3 * x), -2, 2, 1e-4), effort=0.2) for _ in range(2))
     for a, b in ((one.slopes, two.slopes), (one.offsets, two.offsets), (one.values, two.values)):
         assert a.tobytes() == b.tobytes()
 
 
 @pytest.mark.parametrize("eps", [1e-3, 1e-4])
 def test_float32_heads_hold_float32_numbers_and_little_noise(eps):
-    table = search(lambda x: np.sin(3 * x), -2, 2, eps, dtype="float32", effort=0.3)
+    table = search(Question(lambda x: np.sin(3 * x), -2, 2, eps, dtype="float32"), effort=0.3)
     for array in (table.slopes, table.offsets, table.values):
         assert array.dtype == np.float64
         assert np.array_equal(array, array.astype(np.float32))
@@ -97,21 +98,20 @@ def test_float32_heads_hold_float32_numbers_and_little_noise(eps):
 )
 def test_what_no_head_can_do_is_said(f, word):
     with pytest.raises(Unreached, match=word) as caught:
-        search(f, -1, 1, 1e-3)
+        search(Question(f, -1, 1, 1e-3))
     assert caught.value.best is None
 
 
 def test_eps_below_rounding_reports_the_best_head():
     with pytest.raises(Unreached, match="closest head") as caught:
-        search(lambda x: np.sin(3 * x), -2, 2, 1e-16, effort=0.1)
+        search(Question(lambda x: np.sin(3 * x), -2, 2, 1e-16), effort=0.1)
     best = caught.value.best
     assert isinstance(best, KeyTable) and 1e-16 < best.error < 1
 
 
-def test_least_and_cap_are_kept():
-    table = search(lambda x: np.sin(3 * x), -2, 2, 1e-4, least=9, cap=20, effort=0.2)
-    assert len(table) == 9
-    assert np.abs(table.values).max() <= 20
+def test_the_cap_is_kept():
+    table = search(Question(lambda x: np.sin(3 * x), -2, 2, 1e-4, cap=2), effort=0.2)
+    assert np.abs(table.values).max() <= 2
 
 
 @settings(max_examples=6, deadline=None, derandomize=True)
@@ -120,5 +120,5 @@ def test_waves_of_any_place_and_size(rate, slope, centre, size):
     def f(x):
         return size * (np.sin(rate * (x - centre)) + slope * np.exp(-((x - centre) ** 2)))
 
-    table = search(f, centre - 1, centre + 1, 1e-4 * size, effort=0.1)
+    table = search(Question(f, centre - 1, centre + 1, 1e-4 * size), effort=0.1)
     assert sup_error(table, f, centre - 1, centre + 1, 3001) <= 1e-4 * size

@@ -1,5 +1,7 @@
 """A column for each case or size, and words where there is no score."""
 
+import pytest
+
 from headsmith.views.deep_optimizers import curves, depths
 
 LINE = {"pooled": [0.5, 0.9], "pooled_error": [0.1, 0.1], "within": [0.1, 0.2], "within_error": [0.1, 0.1]}
@@ -22,24 +24,24 @@ def test_curves_show_every_learner_with_a_score_in_the_order_of_cases():
         "scores": {"b": {}, "z": {"ridge": LINE, "ReLU attention": LINE}},
     }  # fmt: skip
     fig = curves(m)
-    dead = "b\n(100% of the targets are\nconstant)"
-    assert [ax.get_title() for ax in fig.axes] == ["z", dead, "z", "b"]
+    dead = "b\n(100% of the targets are\nconstant; not asked)"
+    assert [ax.get_title() for ax in fig.axes] == ["z", dead, "z", "b\n(not asked)"]
     assert labels(fig.axes[0]) == ["ReLU attention", "ridge"]
-    assert drawn(fig.axes[0], "ReLU attention") == [0.5, 0.9] and not fig.axes[0].texts
-    assert [t.get_text() for t in fig.axes[1].texts] == ["not asked"]
+    assert drawn(fig.axes[0], "ReLU attention") == [0.5, 0.9]
     assert fig.axes[0].get_ylim() == (0.4, 1.02) and abs(fig.axes[2].get_ylim()[0]) < 1e-9
 
 
-def test_a_flagged_case_says_so_and_names_who_is_too_low_to_be_seen():
-    low = LINE | {"pooled": [-3.0, -2.0]}
+@pytest.mark.parametrize("values, named", [([-3.0, -2.0], True), ([-3.0, None], True), ([-3.0, 0.9], False)])
+def test_a_flagged_case_says_so_and_names_who_is_mostly_too_low_to_be_seen(values, named):
+    low = LINE | {"pooled": values}
     m = {
         "examples": [5, 20], "length": 20, "cases": ["a", "b"],
         "targets": {"a": {"flag": ""}, "b": {"flag": "answers 12 times as large"}},
         "scores": {"a": {"ridge": LINE}, "b": {"ridge": low}},
     }  # fmt: skip
     fig = curves(m)
-    assert [t.get_text() for t in fig.axes[1].texts] == ["below: ridge"] and not fig.axes[0].texts
-    assert fig.axes[1].get_title() == "b\n(answers 12 times as large)"
+    note = "(answers 12 times as large;\nmostly below: ridge)" if named else "(answers 12 times as large)"
+    assert [ax.get_title() for ax in fig.axes] == ["a", f"b\n{note}", "a", "b"]
     assert fig.axes[0].get_ylim() == fig.axes[1].get_ylim() == (0.4, 1.02)
 
 

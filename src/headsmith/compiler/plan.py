@@ -68,17 +68,17 @@ class Plan(Shown):
     @property
     def anchors(self) -> int:
         """Keys of all heads."""
-        return self.design.keys
+        return self.design.tally.keys
 
     @property
     def heads(self) -> int:
         """Attention heads."""
-        return self.design.heads
+        return self.design.tally.heads
 
     @property
     def layers(self) -> int:
         """Attention layers."""
-        return self.design.layers
+        return self.design.tally.layers
 
     @property
     def approximation(self) -> float:

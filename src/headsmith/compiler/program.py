@@ -52,18 +52,15 @@ def forge(target: Expression, domain: Interval, eps: float, dtype: str, method: 
 
 def _wants_composition(task: ScalarTask) -> bool:
     """Kinked, not piecewise linear, and every kinked term is a function of something we can build."""
-    if not task.places.kinks or _cheap(task.target, task.domain, task.places.kinks):
+    if not task.places.kinks or cheap(task.target, task.domain):
         return False
     kinked = [t for t in task.target.terms() if t.places(*task.domain).kinks]
-    return all(split(term) or _cheap(term, task.domain) for term in kinked)
+    return all(split(term) or cheap(term, task.domain) for term in kinked)
 
 
-def _cheap(target: Expression, domain: Interval, kinks: Sequence[float] | None = None) -> bool:
-    """Whether the number of keys does not depend on eps."""
-    if not exact_terms(target).rest:
-        return True
-    found = target.places(*domain).kinks if kinks is None else kinks
-    return hinges(target, *domain, tuple(found)) is not None
+def cheap(target: Expression, domain: Interval) -> bool:
+    """Whether the number of keys does not depend on eps: exact heads and gates."""
+    return not exact_terms(target).rest or hinges(target, *domain, target.places(*domain).kinks) is not None
 
 
 def _composed(task: ScalarTask) -> Parts:
@@ -101,7 +98,7 @@ def _shares(steps: Sequence[Step], domain: Interval) -> list[tuple[float, float]
             slope = lipschitz(readers[output], *reach[output])
             if not slope < 1e12:
                 raise Short(f"{readers[output]} is too steep on the values of {f}")
-        found.append((CHEAP if _cheap(f, where) else 1.0, slope))
+        found.append((CHEAP if cheap(f, where) else 1.0, slope))
     return found
 
 

@@ -21,6 +21,7 @@ from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import SLACK
 from headsmith.proof.composition import Error, Proved, exact, propagate, prove_part
 from headsmith.proof.statement import Head, Part
+from headsmith.search.question import Question
 from headsmith.search.search import search
 from headsmith.search.table import Unreached
 
@@ -111,7 +112,7 @@ def _gates(task: ScalarTask, bent: Hinges) -> Proved:
 
 def _table(task: ScalarTask, heads: Sequence[Head], bias: float) -> Proved:
     """One searched table beside the exact heads; aim lower while the proof asks for it, cap values if rounding does."""
-    scale = max(1e-300, float(np.abs(_sample(task.target, task.domain)).max()))
+    scale = max(1e-300, float(np.abs(task.target(np.linspace(*task.domain, 257))).max()))
     unit = float(np.finfo(task.dtype).eps) / 2
     flat = _flat(task, heads, bias)
     if flat is not None:
@@ -121,21 +122,14 @@ def _table(task: ScalarTask, heads: Sequence[Head], bias: float) -> Proved:
     aim, cap, best, part = task.eps, None, math.inf, ""
     for _ in range(5):
         try:
-            found = search(
-                _remainder(task.target, heads, bias),
-                *task.domain,
-                aim,
-                kinks=task.places.kinks,
-                cap=cap,
-                dtype=task.dtype,
-                effort=task.effort,
-            )
+            rest = _remainder(task.target, heads, bias)
+            question = Question(rest, *task.domain, aim, task.places.kinks, cap, task.dtype)
+            found = search(question, task.effort)
         except Unreached as failure:
-            near = failure.best.error + failure.best.noise if failure.best else math.inf
             reason = f"the search for keys fails: {failure.reason}"
             if part:  # it did find keys, but for more than the proof could confirm
                 reason = f"the proof gives {best:.1e} where the search promised less"
-            raise Short(reason, min(1.2 * near, best)) from None
+            raise Short(reason, min(1.2 * failure.near, best)) from None
         proof = task.prove([*heads, Head.table(found.slopes, found.offsets, found.values)], bias)
         bound = total(proof, task.dtype)
         if bound <= task.eps:
@@ -171,13 +165,14 @@ def _peeled(task: ScalarTask) -> Proved:
         jump = _slope(task.target, k, 1) - _slope(task.target, k, -1)
         if abs(jump) > 1e-9:
             jumps.append((k, 1.0, jump))
-    gates = Hinges(0.0, 0.0, tuple(jumps)).heads(0.3 * task.eps)
-    hinge = Hinges(0.0, 0.0, tuple(jumps)).heads(1e-9 * task.eps)
+    bent = Hinges(0.0, 0.0, tuple(jumps))
+    gates, hinge = bent.heads(0.3 * task.eps), bent.heads(1e-9 * task.eps)
     aim = 0.6 * task.eps
     best = math.inf
     for _ in range(3):
         try:
-            found = search(_remainder(task.target, hinge, 0.0), *task.domain, aim, dtype=task.dtype, effort=task.effort)
+            question = Question(_remainder(task.target, hinge, 0.0), *task.domain, aim, dtype=task.dtype)
+            found = search(question, task.effort)
         except Unreached as failure:
             raise Short(f"the search for keys fails: {failure.reason}", best) from None
         proof = task.prove([*gates, Head.table(found.slopes, found.offsets, found.values)], 0.0)
@@ -201,10 +196,6 @@ def _remainder(target: Expression, heads: Sequence[Head], bias: float) -> Callab
         return target(z) - sum((head(z) for head in heads), np.float64(bias))
 
     return f
-
-
-def _sample(target: Expression, domain: Interval) -> np.ndarray:
-    return target(np.linspace(*domain, 257))
 
 
 def _slope(target: Expression, place: float, side: int) -> float:

@@ -146,12 +146,13 @@ class Target(ABC):
         return None
 
     def encode(self, *inputs: Tensor) -> Tensor:
-        """Inputs -> tokens (batch..., tokens, features), where all constructions have the same."""
-        raise NotImplementedError
+        """Inputs -> tokens (batch..., tokens, features), if constructions agree on it; one alone is tokens as it is."""
+        [tokens] = inputs
+        return tokens
 
     def decode(self, tokens: Tensor) -> Tensor:
         """Tokens -> output."""
-        raise NotImplementedError
+        return tokens
 
     def run(self, network: Network, tokens: Tensor, domain: Domain) -> Tensor:
         """One pass of the network, unless the target says how often it loops."""

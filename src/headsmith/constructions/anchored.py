@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from headsmith.constructions.assemble import table_layer, table_rows
-from headsmith.constructions.design import Design, Short, many
+from headsmith.constructions.design import Design, Short, Tally, many
 from headsmith.functions import parse
 from headsmith.network import Affine, Dense, Network, Select, TokenMix
 from headsmith.proof.approximation import prove
@@ -52,15 +52,10 @@ class Anchored(Design):
     identity: Head
     ramp: Head
     units: int  # of all tokens
-    layers = 2
 
     @property
-    def keys(self) -> int:
-        return self.units * (self.identity.keys + self.ramp.keys)
-
-    @property
-    def heads(self) -> int:
-        return 2 * self.units
+    def tally(self) -> Tally:
+        return Tally(self.units * (self.identity.keys + self.ramp.keys), 2 * self.units, layers=2)
 
     def method(self, target: Any) -> str:
         return "identity, then Range, from anchors (Thm F.2)"
@@ -70,8 +65,34 @@ class Anchored(Design):
         return f"2 x {many(self.units, 'head')} with {self.identity.keys} and {self.ramp.keys} anchors, 2 layers"
 
     def network(self, target: Any, dtype: str) -> Network:
-        numbers = target.inner, target.outer, target.bias
-        return anchored_network(*numbers, self.identity, self.ramp, getattr(torch, dtype))
+        """X (n tokens, d features) -> (n tokens, 1)."""
+        inner, bias, kind = target.inner, target.bias, getattr(torch, dtype)
+        n, units, _, d = inner.shape
+        count = n * units
+        width = 2 * count + 4
+        lift = np.zeros((n, width, d))
+        lift[:, :count] = inner.transpose(2, 0, 1, 3).reshape(n, count, d)
+        shift = np.zeros((n, width))
+        shift[:, :count], shift[:, count] = bias.reshape(-1) / n, 1.0
+        names = [f"z.{i}.{k}" for i in range(n) for k in range(units)]
+        features = [*names, "one", *(name.replace("z", "s") for name in names), "slope", "offset", "value"]
+        second = count + 1 + n + 3
+        one = torch.zeros(second, dtype=kind)
+        one[count] = 1.0
+        outer = np.zeros((count, second, 1))
+        outer[range(count), count + 1 + np.repeat(np.arange(n), units), 0] = target.outer.reshape(-1)
+        asked = [[h, count] for h in range(count)]
+        written = Select.writing([[count + 1 + h] for h in range(count)], width)
+        weighted = Dense(torch.from_numpy(outer).to(kind))
+        layers = {
+            "lift": Affine(Dense(torch.from_numpy(lift).to(kind)), torch.from_numpy(shift).to(kind), range(n)),
+            "identity": table_layer(Select(asked, width), table_rows(self.identity), 1, written, kind),
+            "sum": TokenMix(Dense(torch.ones(1, n, dtype=kind))),
+            "again": Affine(Select([*range(count + 1, 2 * count + 1), *[-1] * (second - count)], features=width), one),
+            "range": table_layer(Select(asked, second), table_rows(self.ramp), 1, weighted, kind),
+            "part": Affine(Select([[count + 1 + i] for i in range(n)], second), None, [0] * n),
+        }
+        return Network(layers, tokens=[f"token.{i}" for i in range(n)], features=features)
 
     def prove(self, target: Any, request: Request) -> Bound:
         n, units, _, d = target.inner.shape
@@ -133,43 +154,6 @@ def anchored_head(low: float, high: float, count: int, sharpness: float, padding
     return Head.table(
         beta * (places - middle), beta * middle * (middle - places) - beta / 2 * (places - middle) ** 2, places
     )
-
-
-def anchored_network(
-    inner: np.ndarray,
-    outer: np.ndarray,
-    bias: np.ndarray,
-    identity: Head,
-    ramp: Head,
-    dtype: torch.dtype = torch.float64,
-) -> Network:
-    """inner (n, N, n, d), outer and bias (n, N): X (n tokens, d features) -> (n tokens, 1)."""
-    n, units, _, d = inner.shape
-    count = n * units
-    width = 2 * count + 4
-    lift = np.zeros((n, width, d))
-    lift[:, :count] = inner.transpose(2, 0, 1, 3).reshape(n, count, d)
-    shift = np.zeros((n, width))
-    shift[:, :count], shift[:, count] = bias.reshape(-1) / n, 1.0
-    names = [f"z.{i}.{k}" for i in range(n) for k in range(units)]
-    features = [*names, "one", *(name.replace("z", "s") for name in names), "slope", "offset", "value"]
-    second = count + 1 + n + 3
-    one = torch.zeros(second, dtype=dtype)
-    one[count] = 1.0
-    weight = np.zeros((count, second, 1))
-    weight[range(count), count + 1 + np.repeat(np.arange(n), units), 0] = outer.reshape(-1)
-    asked, written = [[h, count] for h in range(count)], Select.writing([[count + 1 + h] for h in range(count)], width)
-    layers = {
-        "lift": Affine(Dense(torch.from_numpy(lift).to(dtype)), torch.from_numpy(shift).to(dtype), range(n)),
-        "identity": table_layer(Select(asked, width), table_rows(identity), 1, written, dtype),
-        "sum": TokenMix(Dense(torch.ones(1, n, dtype=dtype))),
-        "again": Affine(Select([*range(count + 1, 2 * count + 1), *[-1] * (second - count)], features=width), one),
-        "range": table_layer(
-            Select(asked, second), table_rows(ramp), 1, Dense(torch.from_numpy(weight).to(dtype)), dtype
-        ),
-        "part": Affine(Select([[count + 1 + i] for i in range(n)], second), None, [0] * n),
-    }
-    return Network(layers, tokens=[f"token.{i}" for i in range(n)], features=features)
 
 
 def anchors_for(error: float, reach: float, sharp: bool) -> int:

@@ -11,6 +11,7 @@ what is already computed share a layer. Everything but the keys is an index: cop
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +34,7 @@ def assemble(parts: Sequence[Part], dtype: torch.dtype = torch.float64) -> Netwo
     for part in parts:
         bias[place[part.output]] += part.bias
     layers: dict[str, Affine | Attention] = {
-        "lift": Affine(Select([0] + [-1] * (width - 1), features=1), _tensor(bias, dtype))
+        "lift": Affine(Select([0] + [-1] * (width - 1), features=1), tensor(bias, dtype))
     }
     variables: dict[str, tuple[int | str, int | str, slice]] = {
         parts[0].input: ("lift", 0, slice(0, 1)),
@@ -72,15 +73,15 @@ def _layer(wires: list[tuple[int, int, Head]], width: int, place: dict[str, int]
         values = [
             [[1.0, h.lines[0], h.values[0]]] if o else [[1.0, 0.0, 0.0]] for (*_, h), o in zip(wires, own, strict=True)
         ]
-        key = Sparse([[[slope, one], [offset, one]]] * len(wires), _tensor(keys, dtype), width)
-        read = Sparse([[[value, source, one]] for source, *_ in wires], _tensor(values, dtype), width)
+        key = Sparse([[[slope, one], [offset, one]]] * len(wires), tensor(keys, dtype), width)
+        read = Sparse([[[value, source, one]] for source, *_ in wires], tensor(values, dtype), width)
     return Attention(
         query,
         key,
         read,
         Select.writing([[target] for _, target, _ in wires], width),
         visible=["self" if o else "none" for o in own],
-        memory=_tensor(memory, dtype) if longest else None,
+        memory=tensor(memory, dtype) if longest else None,
         memory_mask=None if mask.all() else mask.tolist(),
         residual=True,
     )
@@ -108,5 +109,6 @@ def table_rows(head: Head) -> np.ndarray:
     return np.stack([head.slopes, head.offsets, head.values], -1)
 
 
-def _tensor(values: object, dtype: torch.dtype) -> torch.Tensor:
+def tensor(values: Any, dtype: torch.dtype) -> torch.Tensor:
+    """A copy of these numbers in this dtype."""
     return torch.tensor(np.asarray(values, dtype=np.float64), dtype=dtype)

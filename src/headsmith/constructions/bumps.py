@@ -34,7 +34,7 @@ import numpy as np
 import torch
 
 from headsmith.constructions.assemble import table_layer, table_rows
-from headsmith.constructions.design import Altered, Design, many
+from headsmith.constructions.design import Altered, Design, Tally, many
 from headsmith.functions import parse, precision
 from headsmith.functions.balls import ceil_float
 from headsmith.network import Affine, Attention, Dense, Network, Select, Sparse, TokenMix
@@ -111,17 +111,12 @@ class Cells(Design):
     """A bump on each cell and a value for each: f at its centre, as near as the dtype holds it."""
 
     name, serves = "cells", "sequence"
-    layers = 2
     bumps: Bumps
     values: np.ndarray  # (cells, tokens, features)
 
     @property
-    def keys(self) -> int:
-        return self.bumps.anchors
-
-    @property
-    def heads(self) -> int:
-        return self.bumps.heads + 1
+    def tally(self) -> Tally:
+        return Tally(self.bumps.anchors, self.bumps.heads + 1, layers=2)
 
     @property
     def printed(self) -> bool:

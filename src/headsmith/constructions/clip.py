@@ -31,7 +31,7 @@ import numpy as np
 import torch
 
 from headsmith.constructions.assemble import assemble
-from headsmith.constructions.design import Design
+from headsmith.constructions.design import Design, Tally
 from headsmith.constructions.reading import heads_of
 from headsmith.functions import Expression, parse
 from headsmith.network import Affine, Attention, Dense, Network, Select
@@ -57,20 +57,14 @@ class Truncation(Design):
     held: tuple[Head, ...]
     bias: float = 0.0
 
-    layers = 1
-
     @classmethod
     def cast(cls, heads: Iterable[Head], dtype: str) -> Self:
         """These heads, in the dtype they will be stored in."""
         return cls(tuple(head.cast(dtype) for head in heads))
 
     @property
-    def keys(self) -> int:
-        return sum(head.keys for head in self.held)
-
-    @property
-    def heads(self) -> int:
-        return len(self.held)
+    def tally(self) -> Tally:
+        return Tally(sum(head.keys for head in self.held), len(self.held), layers=1)
 
     def part(self, target: Any, reach: Interval) -> Part:
         """What is to be proved of the heads."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -24,6 +24,14 @@ from headsmith.refusal import Refusal
 
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
+
+
+class Tally(NamedTuple):
+    """Keys of all heads, attention heads, attention layers."""
+
+    keys: int
+    heads: int
+    layers: int
 
 
 class Design(ABC):
@@ -40,18 +48,8 @@ class Design(ABC):
 
     @property
     @abstractmethod
-    def keys(self) -> int:
-        """Keys of all heads."""
-
-    @property
-    @abstractmethod
-    def heads(self) -> int:
-        """Attention heads."""
-
-    @property
-    @abstractmethod
-    def layers(self) -> int:
-        """Attention layers."""
+    def tally(self) -> Tally:
+        """The sizes that a plan shows."""
 
     @property
     def promises(self) -> bool:
@@ -64,8 +62,7 @@ class Design(ABC):
 
     def size(self) -> str:
         """8 keys, 1 head, 1 layer."""
-        counts = ((self.keys, "key"), (self.heads, "head"), (self.layers, "layer"))
-        return ", ".join(many(n, word) for n, word in counts)
+        return ", ".join(many(n, word) for n, word in zip(self.tally, ("key", "head", "layer"), strict=True))
 
     def rows(self, target: Any) -> list[tuple[str, str]]:
         """Lines of a plan that only this construction has."""

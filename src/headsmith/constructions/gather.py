@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from headsmith.constructions.design import Altered, Design
+from headsmith.constructions.design import Altered, Design, Tally
 from headsmith.constructions.tensor_grid import Grid, grid_layer, memory_names, output_names, prove_head, stored_head
 from headsmith.network import Affine, Attention, Network, Select
 from headsmith.proof.certificate import Bound
-from headsmith.proof.tensor import TensorHead
 from headsmith.proof.tensor_rounding import prove_tensor_rounding
 from headsmith.proof.tensor_samples import prove_tensor_samples
 
@@ -29,12 +28,11 @@ class Gathered(Grid):
     """A grid head behind a layer that copies all tokens into each."""
 
     name, serves = "gather", "sequence"
-    layers = 2
     tokens: int
 
     @property
-    def heads(self) -> int:  # type: ignore[override]
-        return self.tokens + 1
+    def tally(self) -> Tally:
+        return Tally(self.head.tokens, self.tokens + 1, layers=2)
 
     def method(self, target: Any) -> str:
         return "gather all tokens, then one head on a tensor grid"
@@ -44,7 +42,35 @@ class Gathered(Grid):
         return Design.size(self).replace("key", "memory token")
 
     def network(self, target: Any, dtype: str) -> Network:
-        return gathered_network(self.head, target.tokens, target.features, getattr(torch, dtype))
+        """Lift, gather (head j copies token j into every token), grid, and each token reads its own outputs."""
+        head, tokens, features, kind = self.head, target.tokens, target.features, getattr(torch, dtype)
+        count, each = tokens * features, range(features)
+        own, gathered = [f"x.{i}" for i in each], variable_names(count)
+        names = [*own, *gathered, "one", *output_names(head), *memory_names(head, gathered)]
+        width, first = len(names), features + count
+        bias = torch.zeros(width, dtype=kind)
+        bias[first] = 1.0
+        seen = torch.zeros(tokens, tokens, tokens, dtype=torch.bool)
+        for j in range(tokens):
+            seen[j, :, j] = True
+        written = range(first + 1, first + 1 + head.components)
+        nothing = [[-1]] * tokens
+        layers = {
+            "lift": Affine(Select([*each, *[-1] * (width - features)], features=features), bias),
+            "gather": Attention(
+                Select(nothing, width),
+                Select(nothing, width),
+                Select([[*each]] * tokens, width),
+                Select.writing([[features + j * features + i for i in each] for j in range(tokens)], width),
+                visible=seen,
+                residual=True,
+            ),
+            "grid": grid_layer(head, range(features, first + 1), written, width, kind),
+            "read": Affine(Select([[written[t * features + i] for i in each] for t in range(tokens)], width)),
+        }
+        places = enumerate(gathered, features)
+        variables: dict[str, Any] = {name: ("gather", 0, slice(i, i + 1)) for i, name in places}
+        return Network(layers, tokens=[f"token.{t}" for t in range(tokens)], features=names, variables=variables)
 
     def prove(self, target: Any, request: Request) -> Bound:
         """The bound of the grid head; for code from samples, conditional on the constant it comes with."""
@@ -60,38 +86,6 @@ class Gathered(Grid):
         if request.method != "auto":
             raise Altered(f"method {request.method!r} makes no grid head")
         return cls(stored_head(network, len(target.variables)), target.tokens)
-
-
-def gathered_network(head: TensorHead, tokens: int, features: int, dtype: torch.dtype) -> Network:
-    """Lift, gather (head j copies token j into every token), grid, and each token reads its own outputs."""
-    count = tokens * features
-    own, gathered = [f"x.{i}" for i in range(features)], variable_names(count)
-    names = [*own, *gathered, "one", *output_names(head), *memory_names(head, gathered)]
-    width, first = len(names), features + count
-    bias = torch.zeros(width, dtype=dtype)
-    bias[first] = 1.0
-    seen = torch.zeros(tokens, tokens, tokens, dtype=torch.bool)
-    for j in range(tokens):
-        seen[j, :, j] = True
-    written = range(first + 1, first + 1 + head.components)
-    nothing = [[-1]] * tokens
-    layers = {
-        "lift": Affine(Select([*range(features), *[-1] * (width - features)], features=features), bias),
-        "gather": Attention(
-            Select(nothing, width),
-            Select(nothing, width),
-            Select([[*range(features)]] * tokens, width),
-            Select.writing([[features + j * features + i for i in range(features)] for j in range(tokens)], width),
-            visible=seen,
-            residual=True,
-        ),
-        "grid": grid_layer(head, range(features, first + 1), written, width, dtype),
-        "read": Affine(Select([[written[t * features + i] for i in range(features)] for t in range(tokens)], width)),
-    }
-    variables: dict[str, Any] = {
-        name: ("gather", 0, slice(features + i, features + i + 1)) for i, name in enumerate(gathered)
-    }
-    return Network(layers, tokens=[f"token.{t}" for t in range(tokens)], features=names, variables=variables)
 
 
 def variable_names(count: int) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from headsmith.constructions.design import Design
+from headsmith.constructions.design import Design, Tally
 from headsmith.constructions.rule import copied_head, copies, sample_names, table_method
 from headsmith.network import Attention, Dense, Layer, Network, Select, Sparse
 from headsmith.proof.certificate import Bound
@@ -48,16 +48,8 @@ class GradientStep(Design):
     printed: bool = False
 
     @property
-    def keys(self) -> int:
-        return sum(head.keys for head in self.table) * self.samples
-
-    @property
-    def heads(self) -> int:
-        return len(self.table) + 2
-
-    @property
-    def layers(self) -> int:
-        return 2 * self.steps
+    def tally(self) -> Tally:
+        return Tally(sum(head.keys for head in self.table) * self.samples, len(self.table) + 2, 2 * self.steps)
 
     @property
     def promises(self) -> bool:
@@ -73,7 +65,7 @@ class GradientStep(Design):
         if self.gates:
             rule: Layer = _gates(self.table, [*w, minus], [*x, y], write, width, kind)
         else:
-            rule = copies(self.table[0], [[*w, minus], [*x, y], [*x]], width, write, kind, residual=True)
+            rule = copies(self.table, [[[*w, minus]], [[*x, y]], [[*x]]], width, write, kind)
         mean, own = (1.0, -1.0) if self.printed else (-target.rate, -target.rate * target.l2)
         names = [*(f"x.{k}" for k in x), "y", *(f"w.{k}" for k in x), "minus", *(f"delta.{k}" for k in x)]
         layers = {"rule": rule, "average": _average(d, mean, own, kind)}

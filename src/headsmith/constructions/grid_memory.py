@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from headsmith.constructions.design import Altered, Design, Short, many
+from headsmith.constructions.design import Altered, Design, Short, Tally, many
 from headsmith.constructions.rank_one import Steps, ramps, rank_one_layer, stored_head, stored_steps
 from headsmith.functions.asked import ULPS
 from headsmith.network import Affine, Layer, Network, Select
@@ -105,8 +105,7 @@ class GridMemory(Design):
     """Steps for each feature, the five directions of the head, and the table of f."""
 
     name, serves = "grid memory", "equivariant"
-    heads = layers = 1
-    keys = 0  # none is stored: the tokens are the keys
+    tally = Tally(keys=0, heads=1, layers=1)  # no key is stored: the tokens are the keys
     tokens: int
     cells: tuple[Staircase, ...]
     head: RankOne

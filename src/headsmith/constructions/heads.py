@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from headsmith.constructions.assemble import assemble
-from headsmith.constructions.design import Altered, Design
+from headsmith.constructions.design import Altered, Design, Tally
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.printed import is_printed
 from headsmith.constructions.reading import heads_of
-from headsmith.functions import Expression
 from headsmith.functions.composition import decomposed, single
 from headsmith.network import Affine, Attention, Network, Select
 from headsmith.proof.certificate import Bound
@@ -45,21 +44,28 @@ class ScalarHeads(Design):
         return list(chain(*self.programs))
 
     @property
-    def keys(self) -> int:
-        return sum(part.keys for part in self.parts)
-
-    @property
-    def heads(self) -> int:
-        return sum(len(part.heads) for part in self.parts)
-
-    @property
-    def layers(self) -> int:
-        return max(len({part.input for part in parts}) for parts in self.programs)
+    def tally(self) -> Tally:
+        layers = max(len({part.input for part in parts}) for parts in self.programs)
+        return Tally(sum(part.keys for part in self.parts), sum(len(part.heads) for part in self.parts), layers)
 
     def method(self, target: Any) -> str:
+        """Told from what the heads are."""
         if target.vector:
             return "side by side"
-        return _method(target.formulas[0], self.programs[0])
+        [parts], [f] = self.programs, target.formulas
+        if len(parts) > 1:
+            return "composition"
+        [part] = parts
+        if is_printed(part):
+            return "printed"
+        gates = [head.attends_to_itself for head in part.heads]
+        if not exact_terms(f).rest:
+            return "exact"
+        places = f.places(*part.domain)
+        smooth = not places.kinks and not places.singularities
+        if not any(gates):
+            return "analytic" if smooth else "table"
+        return "gate" if all(gates) else "analytic" if smooth else "gate + table"
 
     def network(self, target: Any, dtype: str) -> Network:
         kind = getattr(torch, dtype)
@@ -136,20 +142,3 @@ def _renamed(parts: Sequence[Part], r: int, variables: Sequence[str]) -> list[Pa
     """Component r reads the common input and gets variables of its own."""
     names = {parts[0].input: variables[0] if variables else "x"} | {p.output: f"{p.output}.{r}" for p in parts}
     return [replace(part, input=names[part.input], output=names[part.output]) for part in parts]
-
-
-def _method(f: Expression, parts: Sequence[Part]) -> str:
-    """How the heads of a formula were made, from what they are."""
-    if len(parts) > 1:
-        return "composition"
-    [part] = parts
-    if is_printed(part):
-        return "printed"
-    gates = [head.attends_to_itself for head in part.heads]
-    if not exact_terms(f).rest:
-        return "exact"
-    places = f.places(*part.domain)
-    smooth = not places.kinks and not places.singularities
-    if not any(gates):
-        return "analytic" if smooth else "table"
-    return "gate" if all(gates) else "analytic" if smooth else "gate + table"

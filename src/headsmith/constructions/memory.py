@@ -20,17 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from headsmith.constructions.design import Altered, Design, Short, many
-from headsmith.constructions.rank_one import (
-    Steps,
-    array,
-    cast,
-    ramps,
-    rank_one_layer,
-    stored_head,
-    stored_steps,
-    tensor,
-)
+from headsmith.constructions.assemble import tensor
+from headsmith.constructions.design import Altered, Design, Short, Tally, many
+from headsmith.constructions.rank_one import Steps, array, cast, ramps, rank_one_layer, stored_head, stored_steps
 from headsmith.network import Affine, Embedding, Layer, Network, Select
 from headsmith.proof.approximation import Unprovable
 from headsmith.proof.certificate import Bound
@@ -53,8 +45,7 @@ class RankOneMemory(Design):
     """The five directions, the table of labels, and the tables of embeddings and of places where there are any."""
 
     name, serves = "rank-one memory", "recall"
-    heads = layers = 1
-    keys = 0  # none is stored: the tokens are the keys
+    tally = Tally(keys=0, heads=1, layers=1)  # no key is stored: the tokens are the keys
     head: RankOne
     steps: Steps
     table: Floats | None = None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from headsmith.constructions.design import Design, Short
+from headsmith.constructions.design import Design, Short, Tally
 from headsmith.constructions.gate import RELU_GAP
 from headsmith.network import Affine, Attention, Dense, Network, Select, Sparse
 from headsmith.proof.approximation import Unprovable
@@ -44,7 +44,6 @@ class Gates(Design):
     """
 
     name, serves = "gates", "relu-network"
-    layers = 2
     beta: float
     units: int
     tokens: int
@@ -56,12 +55,8 @@ class Gates(Design):
         return cls(float(np.dtype(dtype).type(beta)), *reversed(target.outer.shape))
 
     @property
-    def keys(self) -> int:
-        return 2 * self.units
-
-    @property
-    def heads(self) -> int:
-        return self.tokens**2 + self.units
+    def tally(self) -> Tally:
+        return Tally(2 * self.units, self.tokens**2 + self.units, layers=2)
 
     def method(self, target: ReluNetwork) -> str:
         return f"read, then gates of sharpness {number(self.beta)} (Thm I.2, repaired)"

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from headsmith.constructions.design import Altered, Design
+from headsmith.constructions.design import Altered, Design, Tally
 from headsmith.functions import Expression, Unresolved, lipschitz
 from headsmith.network import Network
 from headsmith.proof.certificate import SLACK, Bound
@@ -75,13 +75,12 @@ class TooLarge(Design):
     """A printed rule that asks for more anchors than are built: its size and the paper's promise are known."""
 
     name = "printed rule"
-    heads = layers = 1
     anchors: float
     eps: float
 
     @property
-    def keys(self) -> int:
-        return int(self.anchors)
+    def tally(self) -> Tally:
+        return Tally(int(self.anchors), heads=1, layers=1)
 
     def method(self, target: Any) -> str:
         return "printed"
@@ -92,7 +91,7 @@ class TooLarge(Design):
     def network(self, target: Any, dtype: str) -> Network:
         least = 1.01 * self.eps * self.anchors / (LARGEST - 2)
         raise Refusal(
-            f"the printed rule asks for {self.keys:,} anchors; tables of up to {LARGEST:,} are built: "
+            f"the printed rule asks for {self.tally.keys:,} anchors; tables of up to {LARGEST:,} are built: "
             f"ask for eps = {float(f'{least:.1e}'):g}, or use method='auto'"
         )
 

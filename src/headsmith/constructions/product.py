@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from flint import arb, arb_mat
 
-from headsmith.constructions.design import Altered, Design, Short
+from headsmith.constructions.design import Altered, Design, Short, Tally
 from headsmith.functions import precision
 from headsmith.network import Affine, Attention, Dense, Network, Select
 from headsmith.proof.approximation import Unprovable
@@ -39,12 +39,11 @@ FLOOR, SHARE, PRINTED_SHARE = 2.0**-10, 1.125, 3.0
 class Mixture(Design):
     """Log weights (heads, tokens + null, columns) and value matrices (heads, rows, features).
 
-    >>> Mixture.of(np.eye(2), np.array([[1.0, 0.0], [2.0, -1.0]])).heads      # a head for each sign
+    >>> Mixture.of(np.eye(2), np.array([[1.0, 0.0], [2.0, -1.0]])).tally.heads      # a head for each sign
     2
     """
 
     name, serves = "mixture", "product"
-    layers = 1
     logs: np.ndarray
     values: np.ndarray
 
@@ -64,12 +63,9 @@ class Mixture(Design):
             return cls(*(x.astype(dtype).astype(np.float64) for x in (logs, values)))
 
     @property
-    def keys(self) -> int:
-        return self.heads * self.logs.shape[1]
-
-    @property
-    def heads(self) -> int:
-        return len(self.logs)
+    def tally(self) -> Tally:
+        heads, keys, _ = self.logs.shape
+        return Tally(heads * keys, heads, layers=1)
 
     def method(self, target: Product) -> str:
         return "attention weights that are a matrix (Lemma I.1)"
@@ -138,11 +134,11 @@ class Mixture(Design):
             raise Short(f"the sums A X may leave the range of {fmt.name}")
         worst = 0.0
         for j in range(self.logs.shape[2]):
-            mixes = [mix_rounding(self.logs[h, :, j], weights[h, j], fmt) for h in range(self.heads)]
+            mixes = [mix_rounding(self.logs[h, :, j], weights[h, j], fmt) for h in range(len(self.logs))]
             slips, whole = (np.array(x) for x in zip(*mixes, strict=True))
             lost = float((d * whole + self.logs.shape[1]).sum()) * fmt.tiny  # products that underflow
             own = sizes @ ((1 + g) * slips + g) + lost
-            addition = gamma(self.heads - 1, fmt.unit) * (sizes.sum(1) + own)
+            addition = gamma(len(self.logs) - 1, fmt.unit) * (sizes.sum(1) + own)
             worst = max(worst, float((own + addition).max()) * INFLATE)
         return worst
 

@@ -66,7 +66,7 @@ class PromptKeys(Truncation):
 
     def network(self, target: Any, dtype: str) -> Network:
         """embed: prompt tokens and, from token 0, one token for each anchor; then one head over the anchors."""
-        n, d, p, kind = target.tokens, target.features, self.keys, getattr(torch, dtype)
+        n, d, p, kind = target.tokens, target.features, self.tally.keys, getattr(torch, dtype)
         width = 2 * d + 5  # x, t, one | slope w, slope, offset, value
         T, ONE, KEY, SLOPE, OFFSET, VALUE = d, d + 1, d + 2, 2 * d + 2, 2 * d + 3, 2 * d + 4
         [head] = self.held

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headsmith.constructions.assemble import tensor
 from headsmith.network import Attention, Dense, Lookup
 from headsmith.proof.context_ids import Enclosed, RankOne
 from headsmith.proof.rounding import FORMATS
@@ -102,11 +103,6 @@ def cast(x: Floats, dtype: str) -> Floats:
     """The nearest numbers of the dtype, without -0."""
     with np.errstate(over="ignore"):
         return x.astype(dtype).astype(np.float64) + 0.0
-
-
-def tensor(x: np.ndarray, kind: torch.dtype) -> Tensor:
-    """A copy in this dtype."""
-    return torch.from_numpy(np.array(x, dtype=np.float64)).to(kind)
 
 
 def array(x: Tensor) -> Floats:

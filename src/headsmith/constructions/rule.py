@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from headsmith.constructions.design import Altered, Design
+from headsmith.constructions.design import Altered, Design, Tally
 from headsmith.constructions.exact import exact_terms
 from headsmith.constructions.printed import is_printed
 from headsmith.functions import Expression
@@ -34,22 +34,22 @@ from headsmith.proof.statement import Head, Part
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
 
+Rows = Sequence[Sequence[int]]
+
 
 @dataclass(frozen=True, eq=False)
 class Rule(Design):
     """A table for all samples; `strength` is C, or None where every sample is a softmax of its own."""
 
     name, serves = "rule", "rule"
-    heads = 1
-    layers = 1
     head: Head
     samples: int
     strength: float | None = None
     printed: bool = False
 
     @property
-    def keys(self) -> int:
-        return self.head.keys * self.samples
+    def tally(self) -> Tally:
+        return Tally(self.head.keys * self.samples, heads=1, layers=1)
 
     def method(self, target: Any) -> str:
         if self.strength is not None:
@@ -107,20 +107,22 @@ def block(head: Head, features: int, samples: int, dtype: torch.dtype) -> Networ
     x, y, w, toward = (range(k, k + size) for k, size in ((0, d), (d, 1), (d + 1, d), (2 * d + 1, d)))
     bias = torch.zeros(width, dtype=dtype)
     bias[-1] = -1.0
+    write = Select([[*range(d)]], d)
     layers = {
         "lift": Affine(Select([*range(width - 1), -1], width - 1), bias),
-        "rule": copies(head, [[*w, width - 1], [*x, *y], [*toward]], width, Select([[*range(d)]], d), dtype),
+        "rule": copies([head], [[[*w, width - 1]], [[*x, *y]], [[*toward]]], width, write, dtype, residual=False),
     }
     names = [*(f"x.{k}" for k in range(d)), "y", *(f"{v}.{k}" for v in ("w", "direction") for k in range(d)), "minus"]
     return Network(layers, tokens=sample_names(samples), features=names)
 
 
 def copies(
-    head: Head, reads: Sequence[Sequence[int]], width: int, write: Select, dtype: torch.dtype, residual: bool = False
+    heads: Sequence[Head], reads: Sequence[Rows], width: int, write: Select, dtype: torch.dtype, residual: bool = True
 ) -> Copies:
-    """f(query . key) value, f the head's table; query, key and value read these features."""
-    query, key, value = (Select([rows], width) for rows in reads)
-    slopes, offsets, levels = (torch.tensor(p, dtype=dtype)[None] for p in (head.slopes, head.offsets, head.values))
+    """f(query . key) value for each head, f its table; query, key and value read these features, head by head."""
+    query, key, value = (Select(rows, width) for rows in reads)
+    parts = (np.stack([getattr(head, name) for head in heads]) for name in ("slopes", "offsets", "values"))
+    slopes, offsets, levels = (torch.tensor(part, dtype=dtype) for part in parts)
     return Copies(query, key, value, write, slopes, offsets, levels, residual)
 
 

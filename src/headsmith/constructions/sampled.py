@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from headsmith.constructions.assemble import assemble
-from headsmith.constructions.design import Design, Short
+from headsmith.constructions.design import Design, Short, Tally
 from headsmith.constructions.reading import heads_of
 from headsmith.network import Network
 from headsmith.proof.approximation import Unprovable
@@ -30,12 +30,11 @@ class SampledHead(Design):
     """A table of keys; its error is measured on samples, as densely as the constants ask for."""
 
     name, serves = "sampled", "callable"
-    heads = layers = 1
     head: Head
 
     @property
-    def keys(self) -> int:
-        return self.head.keys
+    def tally(self) -> Tally:
+        return Tally(self.head.keys, heads=1, layers=1)
 
     def method(self, target: Any) -> str:
         return "analytic"

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from headsmith.constructions.assemble import table_layer
-from headsmith.constructions.design import Altered, Design, many
+from headsmith.constructions.design import Altered, Design, Tally, many
 from headsmith.functions import Expression
 from headsmith.network import Affine, Attention, Network, Select
 from headsmith.proof.approximation import Unprovable
@@ -41,17 +41,16 @@ class Grid(Design):
     """One head whose keys are a product of one-dimensional keys, with a value for each component."""
 
     name, serves = "grid", "formula"
-    heads = layers = 1
     head: TensorHead
 
     @property
-    def keys(self) -> int:
-        return self.head.tokens
+    def tally(self) -> Tally:
+        return Tally(self.head.tokens, heads=1, layers=1)
 
     def size(self) -> str:
         """6 x 5 = 30 memory tokens."""
         shape = " x ".join(str(len(axis)) for axis in self.head.axes)
-        return f"{shape} = {many(self.keys, 'memory token')}" if len(self.head.axes) > 1 else super().size()
+        return f"{shape} = {many(self.head.tokens, 'memory token')}" if len(self.head.axes) > 1 else super().size()
 
     def network(self, target: Any, dtype: str) -> Network:
         return grid_network(self.head, target.variables, getattr(torch, dtype))
@@ -127,12 +126,11 @@ def memory_rows(head: TensorHead) -> np.ndarray:
     return np.concatenate([np.stack(columns, -1), head.values.reshape(-1, head.components)], -1)
 
 
-def stored_head(network: Network, dims: int, layer: str = "grid") -> TensorHead:
-    """The head in the memory of a layer, refused unless its keys are a product of axes, exactly."""
-    memory = network.layers[layer].memory.detach().cpu().double().numpy()  # type: ignore[union-attr, operator]
-    used = network.layers[layer].key.index[0].tolist()  # type: ignore[union-attr, index]
-    slopes, offset = memory[:, used[:dims]], memory[:, used[dims]]
-    values = memory[:, network.layers[layer].value.index[0].tolist()]  # type: ignore[union-attr, index]
+def stored_head(network: Network, dims: int) -> TensorHead:
+    """The head in the memory of the layer, refused unless its keys are a product of axes, exactly."""
+    layer: Any = network.layers["grid"]
+    memory, used = layer.memory.detach().cpu().double().numpy(), layer.key.index[0].tolist()
+    slopes, offset, values = memory[:, used[:dims]], memory[:, used[dims]], memory[:, layer.value.index[0].tolist()]
     shape, inner = [], len(memory)
     for k in range(dims):
         change = np.flatnonzero(slopes[:, k] != slopes[0, k])

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from headsmith.constructions.design import Design
+from headsmith.constructions.assemble import tensor
+from headsmith.constructions.design import Design, Tally
 from headsmith.constructions.reading import heads_of
 from headsmith.functions import lipschitz
 from headsmith.network import Affine, Attention, Dense, Network, Select, Sparse
@@ -46,16 +46,9 @@ class Units(Design):
     counts: tuple[int, ...]
 
     @property
-    def keys(self) -> int:
-        return sum(n * sum(head.keys for head in own) for n, own in zip(self.counts, self.stacked, strict=True))
-
-    @property
-    def heads(self) -> int:
-        return sum(n * len(own) for n, own in zip(self.counts, self.stacked, strict=True))
-
-    @property
-    def layers(self) -> int:
-        return 1 + len(self.counts)
+    def tally(self) -> Tally:
+        each = [(n, head.keys) for n, own in zip(self.counts, self.stacked, strict=True) for head in own]
+        return Tally(sum(n * keys for n, keys in each), sum(n for n, _ in each), 1 + len(self.counts))
 
     def method(self, target: Any) -> str:
         return "attention only"
@@ -122,9 +115,7 @@ def linear_layer(linear: Linear, dtype: torch.dtype) -> Attention:
     value[0, :out, :into], value[0, :out, -1] = torch.tensor(linear.weight), torch.tensor(linear.bias)
     value[0, -1, -1] = 1.0
     one = Select([[a - 1]], a)
-    return Attention(
-        one, Select([[a - 1]], a), Dense(value.to(dtype)), Select.writing([[*range(b)]], b), visible="self"
-    )
+    return Attention(one, one, Dense(value.to(dtype)), Select.writing([[*range(b)]], b), visible="self")
 
 
 def unit_layer(heads: Sequence[Head], linear: Linear, dtype: torch.dtype) -> Attention:
@@ -139,15 +130,15 @@ def unit_layer(heads: Sequence[Head], linear: Linear, dtype: torch.dtype) -> Att
     if gated and all(h.lines[0] == 1 and not h.offsets[0] and not h.values[0] for h in heads):
         query = Select([[k] for _ in heads for k in range(units)] + [[one]], a)
         keys = [[[h.slopes[0]]] for h in heads for _ in range(units)] + [[[LEAD]]]
-        key = Sparse([[[one]]] * len(keys), _tensor(keys, dtype), a)
+        key = Sparse([[[one]]] * len(keys), tensor(keys, dtype), a)
         return Attention(query, key, query, write, visible="self", memory=torch.zeros(1, a, dtype=dtype))
     query = Select([[k, one] for _ in heads for k in range(units)] + [[one, one]], a)
     if gated:
         keys = [[[h.slopes[0]], [h.offsets[0]]] for h in heads for _ in range(units)] + [[[LEAD], [0.0]]]
         values = [[[h.lines[0], h.values[0]]] for h in heads for _ in range(units)] + [[[1.0, 0.0]]]
         sources = [[[k, one]] for _ in heads for k in range(units)] + [[[one, one]]]
-        key = Sparse([[[one], [one]]] * len(keys), _tensor(keys, dtype), a)
-        value = Sparse(sources, _tensor(values, dtype), a)
+        key = Sparse([[[one], [one]]] * len(keys), tensor(keys, dtype), a)
+        value = Sparse(sources, tensor(values, dtype), a)
         return Attention(query, key, value, write, visible="self", memory=torch.zeros(1, a, dtype=dtype))
     [head] = heads
     memory = torch.zeros(head.keys, a, dtype=torch.float64)
@@ -176,7 +167,3 @@ def stack_network(linears: Sequence[Linear], heads: Sequence[Sequence[Head]], dt
     layers["read"] = Affine(Select([*range(out)], features=last))
     names = [*(f"x.{i}" for i in range(into)), *(f"pad.{i}" for i in range(a - 1 - into)), "one"]
     return Network(layers, tokens=["input"], features=names, variables=variables)
-
-
-def _tensor(values: object, dtype: torch.dtype) -> Tensor:
-    return torch.tensor(np.asarray(values, dtype=np.float64), dtype=dtype)

@@ -14,6 +14,7 @@ import torch
 from headsmith.network import Attention, FeedForward, Map, Select, Sparse
 
 Terms = Mapping[int, float]
+SIGNS = (1.0, -1.0)  # t = relu(t) - relu(-t): what ReLUs pass on takes two of them
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,11 @@ def _table(rows: Sequence[Terms], terms: int) -> tuple[list[list[int]], list[lis
 def scaled(features: Iterable[int], coefficient: float) -> list[Terms]:
     """One row for each feature, times the coefficient."""
     return [{f: coefficient} for f in features]
+
+
+def everyone(query: Map, key: Map, value: Map, writes: list[list[int]], width: int) -> Attention:
+    """out_i = x_i + sum_heads (1/T) sum_s relu(query_i . key_s) value_s, over all T tokens."""
+    return Attention(query, key, value, Select.writing(writes, width), weights="relu", residual=True)
 
 
 def itself(query: Map, key: Map, value: Map, writes: list[list[int]], width: int) -> Attention:

@@ -13,7 +13,7 @@ import numpy as np
 
 from headsmith.search.descent import ITERATIONS, Asked, Descended, Work, descend, misfit, penalty, solve_values
 from headsmith.search.keys import Array, Keys, lines, merge, split
-from headsmith.search.question import Question
+from headsmith.search.question import MARGIN, Question
 from headsmith.search.starts import Segments, grids, plain
 from headsmith.search.table import KeyTable, best_reference, noise
 
@@ -85,24 +85,18 @@ def grown(question: Asked, found: Descended) -> Keys:
     return split(found.keys, j, float(z[at]), width)
 
 
-def trial(
-    question: Question,
-    beginnings: Iterable[Keys],
-    work: Work,
-    iterations: int = ITERATIONS,
-    patient: bool = False,
-) -> Trial:
+def trial(question: Question, beginnings: Iterable[Keys], work: Work, iterations: int = ITERATIONS) -> Trial:
     """Descend from each start until one gives an acceptable table or the work is spent."""
     outcome = Trial(None, None, None)
     for keys in beginnings:
         if work.left < 0:
             break
-        found = descend(question, keys, work, iterations, patient)
+        found = descend(question, keys, work, iterations)
         if outcome.fit is None or found.worst < outcome.fit.worst:
             outcome.fit = found
         if found.worst < 1.5 * question.eps:
             table = finish(question, found, work)
-            if found.worst < question.margin * question.eps < table.error and question.density < 2:
+            if found.worst < MARGIN * question.eps < table.error and question.density < 2:
                 question.density *= 1.3
                 found = descend(question, found.keys, work, iterations)
                 table = finish(question, found, work)

@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 
 from headsmith.proof.hardmax import Point, hard_mean, nearest_solution
 
+TRIES = 20  # random weights of each token
 SIMPLE = 1024  # the largest denominator that is tried
 LARGEST = 2**40  # of which a few add up without rounding
 CLEAR = 1e-9  # a distance below this is taken for 0; what the programmes leave is checked in fractions
@@ -45,7 +46,7 @@ def mixture(token: Point, shared: Sequence[Point]) -> tuple[Fraction, ...] | Non
     return tuple(exact) if exact is not None and min(exact) > 0 else None
 
 
-def setting_apart(first: Sequence[Point], second: Sequence[Point], tries: int = 20) -> Point | None:
+def setting_apart(first: Sequence[Point], second: Sequence[Point]) -> Point | None:
     """A direction whose maximisers have another mean in the first than in the second; None if none was found.
 
     Tried are: 0, where the means themselves differ; a direction in which a token of one is above all of the other; and
@@ -69,7 +70,7 @@ def setting_apart(first: Sequence[Point], second: Sequence[Point], tries: int = 
         if others
         for way in _above(token, others)
     )
-    draws = (way for token in odd for _ in range(tries) for way in _exposing(token, every, draw))
+    draws = (way for token in odd for _ in range(TRIES) for way in _exposing(token, every, draw))
     return next((_whole(way) for way in chain(ways, draws) if _apart(way, first, second)), None)
 
 

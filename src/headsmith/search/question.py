@@ -20,6 +20,7 @@ Function = Callable[[Array], Array]
 CUT = 0.4718
 DEGREE = 11
 MOST_PIECES = 3000
+MARGIN = 0.97  # of eps: what a head may err by
 _NODES = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
 _BETWEEN = np.cos(np.pi * np.arange(DEGREE + 2) / (DEGREE + 1))
 _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_NODES, DEGREE))
@@ -37,9 +38,8 @@ class Question:
         kinks: Sequence[float] = (),
         cap: float | None = None,
         dtype: str = "float64",
-        margin: float = 0.97,
     ) -> None:
-        self.f, self.lo, self.hi, self.eps, self.margin = f, float(lo), float(hi), float(eps), margin
+        self.f, self.lo, self.hi, self.eps = f, float(lo), float(hi), float(eps)
         self.dtype, self.u = dtype, ROUNDOFF[dtype]
         first = self.sample(np.linspace(self.lo, self.hi, 401))
         self.middle = float(first.max() / 2 + first.min() / 2)
@@ -144,23 +144,21 @@ class Question:
         extra = self._represent(near.ravel())
         error = np.concatenate([errors(z, y), errors(*extra)]) if len(extra[0]) else errors(z, y)
         z = np.concatenate([z, extra[0]])
-        order = np.argsort(z)
-        z, error = z[order], error[order]
         for _ in range(2):
+            order = np.argsort(z)
+            z, error = z[order], error[order]
             worst = np.argsort(error)[-8:]
             left, right = z[np.maximum(worst - 1, 0)], z[np.minimum(worst + 1, len(z) - 1)]
             fine, y = self._represent(np.linspace(left, right, 21).ravel())
             if not len(fine):
                 break
             z, error = np.concatenate([z, fine]), np.concatenate([error, errors(fine, y)])
-            order = np.argsort(z)
-            z, error = z[order], error[order]
         return float(error.max())
 
     def accepts(self, table: KeyTable) -> bool:
-        """Error and noise within margin eps, values within the limit, and quiet where eps allows it."""
+        """Error and noise within MARGIN eps, values within the limit, and quiet where eps allows it."""
         loudest = self.eps / 6 if self.eps > 200 * self.u * self.size else self.eps
-        within = table.total <= self.margin * self.eps and table.noise <= loudest
+        within = table.total <= MARGIN * self.eps and table.noise <= loudest
         return within and float(np.abs(table.values).max()) <= self.limit
 
     def calm(self) -> None:

@@ -7,7 +7,7 @@ solved values only are tried up to 450 keys.  Work is counted, not timed: the sa
 answer on every machine, however busy.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice, product
 from typing import cast
 
@@ -16,8 +16,8 @@ import numpy as np
 from headsmith.search.descent import ITERATIONS, Descended, Work, descend, fitted, misfit
 from headsmith.search.fit import BUDGET, Trial, constant, finish, grown, shrunk, starts, trial
 from headsmith.search.keys import Keys, from_anchors
-from headsmith.search.question import Function, Question
-from headsmith.search.starts import Segments, anchors, few_grids
+from headsmith.search.question import MARGIN, Question
+from headsmith.search.starts import FEW, Segments, anchors, shapes
 from headsmith.search.table import KeyTable, Unreached
 
 __all__ = ["KeyTable", "Unreached", "search"]
@@ -26,32 +26,16 @@ RUNGS = (2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64)
 STILL = (40, 57, 80, 113, 160, 226, 320, 450)
 
 
-def search(
-    f: Function,
-    lo: float,
-    hi: float,
-    eps: float,
-    *,
-    kinks: Sequence[float] = (),
-    cap: float | None = None,
-    dtype: str = "float64",
-    least: int = 1,
-    effort: float = 1.0,
-    margin: float = 0.97,
-) -> KeyTable:
-    """phi(z) = sum_j softmax_j(a_j z + b_j) g_j with sup |phi - f| <= margin eps on [lo, hi], few keys.
+def search(question: Question, effort: float = 1.0) -> KeyTable:
+    """phi(z) = sum_j softmax_j(a_j z + b_j) g_j with sup |phi - f| <= MARGIN eps on [lo, hi], few keys.
 
-    cap bounds |g| in multiples of max|f|; `least` is the smallest number of keys to consider; `effort`
-    scales the work (1 is about a second).  Raises Unreached when no head is found.
+    `effort` scales the work (1 is about a second).  Raises Unreached when no head is found.
 
-    >>> len(search(lambda x: x * x, -2, 2, 1e-6))
+    >>> len(search(Question(lambda x: x * x, -2, 2, 1e-6)))
     3
     """
-    question = Question(f, lo, hi, eps, kinks, cap, dtype, margin)
     flat = constant(question)
-    if least <= 1 and question.accepts(flat):
-        return flat
-    return _Search(question, flat, least, effort).run()
+    return flat if question.accepts(flat) else _Search(question, flat, effort).run()
 
 
 def _iterations(count: int) -> int:
@@ -60,8 +44,8 @@ def _iterations(count: int) -> int:
 
 
 class _Search:
-    def __init__(self, question: Question, flat: KeyTable, least: int, effort: float) -> None:
-        self.question, self.least, self.effort = question, max(least, 2), effort
+    def __init__(self, question: Question, flat: KeyTable, effort: float) -> None:
+        self.question, self.effort = question, effort
         self.closest = flat
         self.segments = Segments(question)
         self.work = Work(BUDGET * effort)
@@ -72,7 +56,7 @@ class _Search:
 
     def _try(self, beginnings: Iterator[Keys], iterations: int = ITERATIONS) -> Trial:
         outcome = trial(self.question, beginnings, self.work, iterations)
-        table, allowed = outcome.closest, self.question.margin * self.question.eps
+        table, allowed = outcome.closest, MARGIN * self.question.eps
         if table is not None:
             self._note(table)
             if outcome.accepted is None and table.error < allowed and table.noise > self.question.eps / 20:
@@ -85,15 +69,15 @@ class _Search:
     def _first_rung(self) -> float:
         """A third to half of the keys that a grid which stays put would need."""
         for count in RUNGS[3:]:
-            tries = few_grids(self.question, count)
-            rms = min(misfit(self.question, keys, self.work) for keys in tries)
+            tries = shapes(self.question, count, (1, 2, 4), FEW)
+            rms = min(misfit(self.question, keys, self.work) for *_, keys in tries)
             if rms < self.question.eps:
                 return count / 3 if count <= 25 else count / 2
         return RUNGS[-1] / 2 if rms < 0.1 * self.question.half_range else np.inf
 
     def _climb(self) -> Trial | None:
         """Up to 4 keys in any case; then from the first likely rung, less what the last error rules out."""
-        bottom = max(self.least, self.segments.least)
+        bottom = max(2, self.segments.least)
         floor = bottom if self.segments.gates else self._first_rung()
         last: Descended | None = None
         for count in sorted({*RUNGS, bottom}):
@@ -132,10 +116,10 @@ class _Search:
         while True:
             fit, accepted = cast(Descended, success.fit), cast(KeyTable, success.accepted)
             number = fit.keys.number
-            if number <= self.least or self.work.left < 0:
+            if number <= 2 or self.work.left < 0:
                 return accepted
             leaping = leaping and number > 8 and not self.segments.gates
-            fewer = max(2 * number // 3, self.least) if leaping else number - 1
+            fewer = 2 * number // 3 if leaping else number - 1
             beginnings = self._afresh(fewer) if leaping else self._fewer(fit)
             outcome = self._try(beginnings, _iterations(fewer) if leaping else ITERATIONS)
             if outcome.accepted is None and not leaping:
@@ -154,18 +138,18 @@ class _Search:
     def _still(self) -> KeyTable:
         """Keys that stay where a grid puts them: any size, no descent; each rung keeps the better half."""
         question, work = self.question, Work(0.6 * BUDGET * self.effort)
-        shapes = list(product((True, False), (1, 2, 4), (0.1, 0.2, 0.3, 0.5)))
+        left = list(product((True, False), (1, 2, 4), (0.1, 0.2, 0.3, 0.5)))
         for count in STILL:
-            if count < self.least or work.left < 0:
+            if work.left < 0:
                 continue
             ranked = []
-            for even, guards, kappa in shapes:
+            for even, guards, kappa in left:
                 if work.left < 0:
                     break
                 keys = from_anchors(anchors(question, count, guards, even), kappa)
                 ranked.append((misfit(question, keys, work), (even, guards, kappa), keys))
             ranked.sort(key=lambda entry: entry[0])
-            shapes = [shape for _, shape, _ in ranked[: max(3, len(ranked) // 2)]]
+            left = [shape for _, shape, _ in ranked[: max(3, len(ranked) // 2)]]
             for rms, _, keys in ranked[:2]:
                 if rms < question.eps:
                     table = finish(question, fitted(question, keys, work, count // 2), work)

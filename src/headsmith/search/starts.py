@@ -20,6 +20,7 @@ from headsmith.search.question import Question
 
 GUARDS = (0, 1, 2, 3, 4, 6)
 KAPPAS = (0.15, 0.3, 0.5, 0.8, 1.3)
+FEW = (0.15, 0.3, 0.8)
 
 
 def anchors(question: Asked, count: int, guards: int, even: bool) -> Array:
@@ -36,30 +37,22 @@ def anchors(question: Asked, count: int, guards: int, even: bool) -> Array:
     return np.concatenate([left, places, right])
 
 
-def few_grids(question: Question, count: int) -> Iterator[Keys]:
-    """Some grids, to see how far linear algebra alone would get."""
+def shapes(
+    question: Asked, count: int, guards: Sequence[int], kappas: Sequence[float]
+) -> Iterator[tuple[bool, int, float, Keys]]:
+    """(whether anchors are even, how many guards, kappa, keys) of each grid with two anchors inside at least."""
     for even in (True, False):
-        for guards in (1, 2, 4):
-            if count - 2 * guards >= 2:
-                places = anchors(question, count, guards, even)
-                for kappa in (0.15, 0.3, 0.8):
-                    yield from_anchors(places, kappa)
+        for beyond in guards:
+            if count - 2 * beyond >= 2:
+                places = anchors(question, count, beyond, even)
+                yield from ((even, beyond, kappa, from_anchors(places, kappa)) for kappa in kappas)
 
 
 def grids(question: Asked, count: int, work: Work, keep: int, kappas: Sequence[float] = ()) -> list[Keys]:
     """The `keep` best grids by their linear fit, no two of them alike."""
-    pool = []
-    coarse = count > 26
-    for even in (True, False):
-        if not even and question.pieces < 4:
-            continue
-        for guards in (0, 2, 4) if coarse else GUARDS:
-            if count - 2 * guards < 2:
-                continue
-            places = anchors(question, count, guards, even)
-            for kappa in kappas or ((0.15, 0.3, 0.8) if coarse else KAPPAS):
-                keys = from_anchors(places, kappa)
-                pool.append((misfit(question, keys, work), even, guards, kappa, keys))
+    guards, usual = ((0, 2, 4), FEW) if count > 26 else (GUARDS, KAPPAS)
+    tries = shapes(question, count, guards, kappas or usual)
+    pool = [(misfit(question, each[-1], work), *each) for each in tries if each[0] or question.pieces >= 4]
     pool.sort(key=lambda entry: entry[0])
     chosen: list[tuple[float, bool, int, float, Keys]] = []
     for entry in pool:

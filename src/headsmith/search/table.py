@@ -9,6 +9,7 @@ score is set to zero is chosen to make N small, and N (with the rounding of the 
 part of every acceptance test.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,7 @@ class Unreached(Exception):
         super().__init__(reason)
         self.best = best
         self.reason = reason
+        self.near = best.error + best.noise if best else math.inf
 
 
 def evaluate(slopes: Array, offsets: Array, values: Array, z: Array) -> Array:

@@ -27,6 +27,7 @@ from headsmith.proof.domain import Domain
 from headsmith.proof.rounding import ASSUMPTIONS
 from headsmith.proof.statement import Head
 from headsmith.refusal import Refusal
+from headsmith.search.question import Question
 from headsmith.search.search import search
 from headsmith.search.table import Unreached
 from headsmith.targets.reading import plain_name
@@ -132,8 +133,7 @@ class Code(Target):
         _ = self.constants, self.size(request.domain)  # refused before a search, not after it
         for aim in AIMS:
             try:
-                found = search(self.values, *request.domain["x"], aim * request.eps, dtype=request.dtype)
+                found = search(Question(self.values, *request.domain["x"], aim * request.eps, dtype=request.dtype))
             except Unreached as failure:
-                near = failure.best.error + failure.best.noise if failure.best else math.inf
-                raise Short(f"the search for keys fails: {failure.reason}", 1.2 * near) from None
+                raise Short(f"the search for keys fails: {failure.reason}", 1.2 * failure.near) from None
             yield SampledHead(Head.table(found.slopes, found.offsets, found.values).cast(request.dtype))

@@ -28,6 +28,7 @@ from headsmith.proof.domain import Interval
 from headsmith.proof.statement import Head
 from headsmith.records.shown import interval, upper
 from headsmith.refusal import Refusal
+from headsmith.search.question import Question
 from headsmith.search.search import search
 from headsmith.search.table import Unreached
 from headsmith.targets.reading import check_sizes, read_ends, read_numbers
@@ -105,9 +106,6 @@ class Clip(Truncated):
     def exact(self, x: Any) -> list[arb]:
         return list(map(self.truncated, self.W.tolist(), x, self.t.tolist()))
 
-    def encode(self, x: Tensor) -> Tensor:  # type: ignore[override]
-        return x
-
     def printed_keys(self, request: Request) -> float:
         """2 (b - a)/eps, in one head or in heads of n - 2 anchors and two sentinels."""
         n = len(self.t)
@@ -149,7 +147,7 @@ class Clip(Truncated):
             yield KeysOnTokens.cast(rules.telescope(low, high, n, count), dtype)
         piece, shifted = (0.0, (high - low) / count), (reach[0] - high, reach[1] - low)
         try:
-            found = search(rules.range_of(*piece), *shifted, 0.7 * room / count, kinks=piece, dtype=dtype)
+            found = search(Question(rules.range_of(*piece), *shifted, 0.7 * room / count, piece, dtype=dtype))
         except Unreached as failure:
             raise Short(failure.reason, failure.best.total * count if failure.best else math.inf) from None
         if len(found) > n:

@@ -120,13 +120,6 @@ class EquivariantMap(Target):
         values = self.values(np.array(inputs)).reshape(-1).tolist()
         return [arb(y, ULPS * 2.0**-52 * abs(y)) for y in values]
 
-    def encode(self, *inputs: Tensor) -> Tensor:
-        """X as it is: (..., tokens, features)."""
-        return inputs[0]
-
-    def decode(self, tokens: Tensor) -> Tensor:
-        return tokens
-
     def designs(self, request: Request) -> Iterator[Design]:
         if request.method == "printed":
             raise Refusal(
@@ -139,7 +132,10 @@ class EquivariantMap(Target):
                 f"{self.f} is the name of a function: give the function itself, which takes a tensor (tokens, features)"
             )
         self._checked(request.domain)
-        count, most = self._cells(request), min(self._most(), finest(request))
+        count, most = (
+            max(2, math.ceil(self._reached(request, 1) / (AIM * request.eps))),
+            min(self._most(), finest(request)),
+        )
         while count <= most:
             yield GridMemory.of(self, request, count)
             count = math.ceil(GROWTH * count)
@@ -151,9 +147,6 @@ class EquivariantMap(Target):
         lo, hi = request.domain["X"]
         entries = self.tokens * self.features
         return self.lipschitz * (hi - lo) ** (entries / 2 + 1) * math.sqrt(entries / 12) / cells
-
-    def _cells(self, request: Request) -> int:
-        return max(2, math.ceil(self._reached(request, 1) / (AIM * request.eps)))
 
     def _most(self) -> int:
         """The largest number of cells an axis whose multisets can be held."""

@@ -152,7 +152,7 @@ class Formula(Target):
             if shared is None:
                 raise
             return self._grids(request)
-        if shared is None or apart.keys < shared.keys:
+        if shared is None or apart.tally.keys < shared.tally.keys:
             return iter([apart])
         return _then(self._grids(request), apart)
 

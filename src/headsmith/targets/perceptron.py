@@ -21,13 +21,11 @@ import numpy as np
 from flint import arb, arb_mat
 from torch import Tensor
 
-from headsmith.compiler.program import CHEAP
+from headsmith.compiler.program import CHEAP, cheap
 from headsmith.compiler.request import Request
 from headsmith.compiler.scalar import ScalarTask, solve
 from headsmith.compiler.target import Input, Target
 from headsmith.constructions.design import Design, Short, many
-from headsmith.constructions.exact import exact_terms
-from headsmith.constructions.gate import hinges
 from headsmith.constructions.units import Units, always, folded
 from headsmith.functions import Expression
 from headsmith.proof.certificate import SLACK
@@ -165,7 +163,7 @@ class MLP(Target):
         """Share out eps, find heads layer by layer, and tighten as long as the proof asks for it."""
         linears, counts = self.held(request), self.widths[1:-1]
         costs = sensitivities(linears, [sigma.steep for sigma in self.sigmas])
-        shares = [n * (CHEAP if _cheap(e) else 1.0) for n, e in zip(counts, self.activations, strict=True)]
+        shares = [n * (CHEAP if cheap(e, (-9.0, 9.0)) else 1.0) for n, e in zip(counts, self.activations, strict=True)]
         aim = 0.9 * request.eps
         for _ in range(4 if counts else 1):
             goals = [aim * share / (max(cost, 1e-300) * sum(shares)) for share, cost in zip(shares, costs, strict=True)]
@@ -188,11 +186,6 @@ class MLP(Target):
 def _matrices(mlp: MLP) -> list[arb_mat]:
     """The weights for ball arithmetic; kept beside the target, since balls cannot be copied or pickled."""
     return [arb_mat(weight.tolist()) for weight in mlp.weights]
-
-
-def _cheap(e: Expression) -> bool:
-    """Whether the number of keys does not depend on eps: exact heads and gates."""
-    return not exact_terms(e).rest or hinges(e, -9.0, 9.0, e.places(-9.0, 9.0).kinks) is not None
 
 
 def _found(sigma: Nonlinearity, reach: Interval, eps: float, dtype: str) -> Unit:

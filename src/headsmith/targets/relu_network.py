@@ -72,9 +72,6 @@ class ReluNetwork(Target):
             found.append(sum((a * (s + t).max(0) for a, s, t in zip(outer, sums, bias, strict=True)), arb(0)))
         return found
 
-    def encode(self, *inputs: Tensor) -> Tensor:
-        return inputs[0]
-
     def decode(self, tokens: Tensor) -> Tensor:
         return tokens[..., 0]
 

@@ -136,6 +136,3 @@ class ResidualRule(Target):
         batch = torch.broadcast_shapes(*(part.shape[:-2] for part in (x, w, toward)), y.shape[:-1])
         parts = [part.expand(*batch, *part.shape[-2:]) for part in (x, y.unsqueeze(-1), w, toward)]
         return torch.cat(parts, -1)
-
-    def decode(self, tokens: Tensor) -> Tensor:
-        return tokens

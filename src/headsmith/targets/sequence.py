@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import torch
 from flint import arb
-from torch import Tensor
 
 from headsmith.compiler.request import Request
 from headsmith.compiler.several import VARIABLES, grid_heads, printed_cells, too_many
@@ -182,13 +181,6 @@ class SequenceMap(Target):
         X = np.stack(np.broadcast_arrays(*points), -1).astype(np.float64)
         y = asked(self.function, torch.from_numpy(X.reshape(-1, self.tokens, self.features)), self.f)
         return np.moveaxis(y.numpy().reshape(X.shape), -1, 0)
-
-    def encode(self, *inputs: Tensor) -> Tensor:
-        """X as it is: (..., tokens, features)."""
-        return inputs[0]
-
-    def decode(self, tokens: Tensor) -> Tensor:
-        return tokens
 
     def printed_keys(self, request: Request) -> float:
         """g^(dn) cells."""

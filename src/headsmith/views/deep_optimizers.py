@@ -35,14 +35,9 @@ def curves(measured: Mapping[str, Any]) -> Figure:
             ax.axvline(measured["length"], color="#BBBBBB", linewidth=0.8)
             for who in sorted(scores, key=lambda who: [*LINES, who].index(who)):
                 _line(ax, who, examples, _numbers(scores[who][key]), _numbers(scores[who][f"{key}_error"]))
-            below = [who for who in scores if not (_numbers(scores[who][key]) >= floor).any()]
-            if below:
-                _say(ax, f"below: {', '.join(below)}")
-            if not scores:
-                _say(ax, "not asked")
-    for case in cases:
-        if flag := measured["targets"][case]["flag"]:
-            axes[case, "pooled"].set_title(f"{case}\n{fill(f'({flag})', 30)}", fontsize=8)
+            low = [who for who in scores if np.mean(_numbers(scores[who][key]) >= floor) < 0.5]
+            flag = measured["targets"][case]["flag"] if key == "pooled" else ""
+            _note(ax, flag, f"mostly below: {', '.join(low)}" if low else "" if scores else "not asked")
     return _with_legend(fig, axes)
 
 
@@ -97,8 +92,10 @@ def _floor(measured: Mapping[str, Any], key: str) -> float:
     return max(LOWEST, np.floor(10 * least - 0.2) / 10)
 
 
-def _say(ax: Axes, words: str) -> None:
-    ax.text(0.97, 0.04, fill(words, 26), ha="right", va="bottom", transform=ax.transAxes, fontsize=8)
+def _note(ax: Axes, *notes: str) -> None:
+    """Words under the title, where they hide no curve."""
+    if words := "; ".join(note for note in notes if note):
+        ax.set_title(f"{ax.get_title()}\n{fill(f'({words})', 31)}", fontsize=8)
 
 
 def _pair_of_rows(columns: Sequence[str], along: str) -> tuple[Figure, dict[tuple[str, str], Axes]]:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import headsmith as hs
-from headsmith.constructions.training.compact import CompactTraining, block, tape_of
+from headsmith.constructions.training.compact import CompactTraining, tape_of
 from headsmith.proof.perturbation import LOCK
 
 
@@ -17,7 +17,7 @@ def stepped(**options):
     if target.squashed:
         data[1] = (data[1] > 0).double()
     tokens = CompactTraining.encode(target, *data, target.matrices.flat(target.start(0)))
-    return target, block(target, "float64"), tokens
+    return target, CompactTraining.of(target, None).network(target, "float64"), tokens
 
 
 def test_a_step_is_2n_blocks_of_attention_and_mlp():

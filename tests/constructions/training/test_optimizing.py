@@ -104,13 +104,13 @@ def test_the_table_is_proved_for_the_very_root():
 def test_a_plan_counts_what_an_optimizer_needs():
     target = hs.target.Training(widths=[2, 3, 1], samples=4)
     sizes = {name: CompactTraining.of(replace(target, optimizer=name), None) for name in ("gd", "momentum", "adam")}
-    assert [design.layers for design in sizes.values()] == [4 + 2, 5 + 2, 7 + 2]
-    assert [design.heads for design in sizes.values()] == [10, 11, 18]
+    assert [design.tally.layers for design in sizes.values()] == [4 + 2, 5 + 2, 7 + 2]
+    assert [design.tally.heads for design in sizes.values()] == [10, 11, 18]
     net, *_ = network("adam")
     attending = [layer for layer in net.network.layers.values() if layer.kind in ("attention", "copies")]
     design = net.plan.design
-    assert len(attending) + 2 == design.layers and sum(layer.heads for layer in attending) == design.heads
-    assert design.keys == 4 + design.root.keys and f"a table of {design.root.keys} keys" in net.plan.method
+    assert len(attending) + 2 == design.tally.layers and sum(layer.heads for layer in attending) == design.tally.heads
+    assert design.tally.keys == 4 + design.root.keys and f"a table of {design.root.keys} keys" in net.plan.method
 
 
 def test_a_root_that_no_prompt_could_keep_is_not_proved():

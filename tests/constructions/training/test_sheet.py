@@ -52,6 +52,6 @@ def test_it_is_seen_how_far_tokens_disagree():
 def test_instructions_say_who_counts_and_how_far_to_go():
     s = sheet()
     _, stream = started(s)
-    s.instruct(stream, torch.tensor(0.5).double(), torch.tensor([1.0, 0, 0, 1, 0]).double())
+    s.instruct(stream, torch.tensor(0.5).double(), torch.tensor([1.0, 0, 0, 1, 0]).double(), (1.0, 1.0))
     assert stream[:, s.slices["absent"]].flatten().tolist() == [0, 1, 1, 0, 1, 1]
     assert stream[:, s.slices["pace"]].flatten().tolist() == [1.25] * 6

@@ -44,6 +44,6 @@ def test_every_token_is_told_the_same(batch, rates):
     shape = torch.broadcast_shapes(batch, rates)
     stream, present = torch.zeros(*shape, 5, SHEET.width), torch.ones(*batch, 4)
     present[..., 1] = 0
-    SHEET.instruct(stream, torch.full(rates, 0.5), present)
+    SHEET.instruct(stream, torch.full(rates, 0.5), present, (1.0, 1.0))
     assert torch.equal(stream[..., SHEET.slices["ask"]], torch.full((*shape, 5, 1), math.log(1 / 9)))
     assert stream[..., :, SHEET.slices["absent"].start].reshape(-1, 5)[0].tolist() == [0, 1, 0, 0, 1]

@@ -25,7 +25,7 @@ def test_a_step_is_2n_and_1_blocks(widths):
     attending = [layer for layer in net.network.layers.values() if not isinstance(layer, FeedForward)]
     assert len(attending) == 2 * depth + 1 and f"{2 * depth + 1} blocks a step" in net.plan.method
     assert sum(layer.heads for layer in attending) == net.plan.heads
-    assert net.plan.layers == len(attending) * 3 + depth and net.plan.design.keys == 31
+    assert net.plan.layers == len(attending) * 3 + depth and net.plan.design.tally.keys == 31
 
 
 OPTIONS = [{"activation": name} for name in ("relu", "leaky", "hard tanh", "identity", *SMOOTH) if name != "gelu"]
@@ -90,7 +90,7 @@ def test_attention_is_the_mean_over_who_is_there_times_the_rate():
     net, tokens = stepped()
     sheet = net.form.stream(net.task)
     present = torch.tensor([1.0, 0, 1, 1, 0]).double()
-    sheet.instruct(tokens, torch.tensor(0.2, dtype=torch.float64), present)
+    sheet.instruct(tokens, torch.tensor(0.2, dtype=torch.float64), present, (1.0, 1.0))
     at = list(net.network.layers).index("descend")
     pattern = net.network.trace(tokens)[f"blocks.{at}.attn.hook_pattern"][0]
     shares = torch.cat([present * 0.2 / (sheet.most * 3), torch.tensor([0, 1 - 0.2 / sheet.most], dtype=torch.float64)])

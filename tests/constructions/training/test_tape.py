@@ -47,7 +47,7 @@ def test_one_start_serves_a_batch_of_data():
 def test_instructions_say_who_counts_and_how_far_to_go():
     t = tape(extra=(("fade", 8),))
     stream = t.start(*drawn(t))
-    t.instruct(stream, torch.tensor(0.5).double(), torch.tensor([1.0, 0, 0, 1, 0]).double())
+    t.instruct(stream, torch.tensor(0.5).double(), torch.tensor([1.0, 0, 0, 1, 0]).double(), (1.0, 1.0))
     assert stream[:6, t.slices["absent"]].flatten().tolist() == [0, 1, 1, 0, 1, 1]
     for j in t.layers:
         own = stream[t.owners(j)]

@@ -40,6 +40,7 @@ def test_all_claims_hold_of_a_sound_run():
     "broken, case, key, value",
     [
         (0, "1-D", "R^2", {"network": 0.969}),
+        (0, "2-D", "R^2", {"network": 0.969}),
         (1, "2-D", "R^2", {"network": 0.8, "linear least squares": 0.9, "one Gaussian": 0.7}),
         (2, "2-D", "distance", {"network": 0.2, "one Gaussian": 0.3}),
         (3, "1-D", "gap", 1e-9),
@@ -63,7 +64,7 @@ def test_the_self_check_can_fail(monkeypatch):
     monkeypatch.setattr(NoisyMixture, "log_density", lambda self, x, t: x.square().sum(-1))
     assert not score.self_check()
     monkeypatch.undo()
-    monkeypatch.setattr(score, "descended", lambda rows, *_: (torch.zeros(5, sum(r.numel() for r in rows)),))
+    monkeypatch.setattr(score, "descended", lambda rows, *_, **__: (torch.zeros(5, sum(r.numel() for r in rows)),))
     assert not score.self_check()
 
 
@@ -77,7 +78,7 @@ def test_the_r_squared_is_of_the_weights_in_the_tokens(monkeypatch):
     guess = outputs(rows, torch.cat([x, t[:, None], torch.ones(len(t), 1).double()], 1), "relu")
     expected = 1 - ((guess - y) ** 2).sum() / ((y - y.mean(0)) ** 2).sum()
     assert about["R^2 over steps"][-1] == about["R^2"]["network"] == pytest.approx(float(expected), abs=1e-12)
-    assert found["steps"] == [0, 10, 30] and found["blocks"] == 30 * 6 + 3
+    assert found["steps"] == [0, 10, 30] and found["blocks"] == 30 * 7 + 3
     assert about["distance"]["mixture"] < 0.1 < about["distance"]["network"]
 
 

@@ -26,24 +26,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
+from headsmith.constructions.design import Tally
 from headsmith.constructions.rule import copied_head
-from headsmith.constructions.training.form import Form, Plan, Snapshots
+from headsmith.constructions.training.form import Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.kinked_units import KinkedUnits
+from headsmith.constructions.training.multiplying import even
 from headsmith.constructions.training.optimizing import kept, optimizing, prove_root
 from headsmith.constructions.training.smooth_units import SmoothUnits
 from headsmith.constructions.training.stream import Stream
 from headsmith.constructions.training.tape import TrainingTape
 from headsmith.functions.kinks import Kinked
-from headsmith.functions.smooth import HIGHEST, SMOOTH, Smooth
-from headsmith.network import Attention, Layer, Map, Network, Select
-from headsmith.network.hidden import Hidden, Terms, heads, mlp, scaled
+from headsmith.functions.smooth import SMOOTH, Smooth
+from headsmith.network import Attention, Layer, Network, Select
+from headsmith.network.hidden import SIGNS, Hidden, Terms, everyone, heads, mlp, scaled
 from headsmith.proof.moments import RootTable
 from headsmith.proof.perturbation import LOCK, Law, Pass
 from headsmith.proof.statement import Head
@@ -52,7 +53,6 @@ from headsmith.records.shown import upper
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
 
-SIGNS = (1.0, -1.0)
 EXTRA: dict[str, Callable[[int], tuple[int, int]]] = {
     "gd": lambda fan: (0, 0),
     "momentum": lambda fan: (1, 1),
@@ -73,28 +73,49 @@ class CompactTraining(Form):
     tables: tuple[Head, ...] = ()  # those of the activation
 
     @property
-    def keys(self) -> int:
-        return sum(self.units) + sum(table.keys for table in self._tables)
-
-    @property
     def _tables(self) -> tuple[Head, ...]:
         return self.tables if self.root is None else (*self.tables, self.root)
 
     @property
-    def heads(self) -> int:
-        return 2 * (3 * len(self.units) - 1) + self.extra[1]
-
-    @property
-    def layers(self) -> int:
-        return (2 * len(self.units) + self.extra[0]) * self.steps + len(self.units)
+    def tally(self) -> Tally:
+        keys, depth = sum(self.units) + sum(table.keys for table in self._tables), len(self.units)
+        return Tally(keys, 2 * (3 * depth - 1) + self.extra[1], (2 * depth + self.extra[0]) * self.steps + depth)
 
     def method(self, target: Any) -> str:
         blocks = 2 * len(self.units) + self.extra[0]
         table = "".join(f", a table of {table.keys} keys" for table in self._tables)
         return f"compact, {blocks} blocks a step and {len(self.units)} to read out{table}"
 
-    def network(self, target: Any, dtype: str) -> Network:
-        return block(target, dtype, self.root, self.tables)
+    def block(self, target: Any, dtype: str) -> Iterator[tuple[str, Layer]]:
+        tape, kind, units = tape_of(target), getattr(torch, dtype), units_of(target.activation, self.tables, dtype)
+        for j in tape.layers:
+            yield f"forward{j}", forward(tape, j, kind)
+            if j in tape.bent:
+                yield from units.forward(tape, j, kind)
+        outputs = "odds" if target.squashed else tape.activation(tape.depth)
+        if target.squashed:
+            yield "squash", squash(tape, kind)
+        yield "loss", mlp(losses(tape, target.slopes, outputs), tape.width, kind)
+        for j in reversed(tape.layers):
+            if j < tape.depth:
+                yield f"backward{j}", backward(tape, j, kind)
+            if j in tape.bent:
+                yield f"gate{j}", units.backward(tape, j, kind)
+        if target.decay and not tape.moments:
+            yield "shrink", shrink(tape, target.decay, kind)
+        yield "descend", update(tape, kind)
+        if tape.moments:
+            yield from optimizing(tape, target.optimized, target.decay, self.root, kind)
+        yield "clean", mlp(cleaning(tape, target.project), tape.width, kind)
+
+    def variables(self, stream: Any, j: int, layers: Sequence[str]) -> Iterator[Variable]:
+        yield from super().variables(stream, j, layers)
+        at, units, moments = f"layer {j} / ", stream.owners(j), stream.moments
+        for name in moments:
+            words = {"m": "first moment", "v": "second moment" if "m" in moments else "velocity"}
+            yield at + words[name], ("carry", units, _span(stream.row(j, name)))
+        yield at + "update", (last_move(layers), units, _span(stream.row(j, "g")))
+        yield at + "weights", ("clean", units, _span(stream.row(j)))
 
     def least(self, target: Any, request: Request) -> tuple[float, str]:
         """A weight is rounded; and a table of Adam's root is off by so much of |m^|_2, of which half of eps is kept."""
@@ -108,31 +129,16 @@ class CompactTraining(Form):
 
     def law(self, target: Any, request: Request) -> Law:
         """What the error bound of a step has to know, the tables proved."""
-        tape, dtype, root = tape_of(target), request.dtype, RootTable()
+        dtype, root = request.dtype, RootTable()
         if self.root is not None:
             found = prove_root(self.root, target.optimized, request.domain["v"][1], dtype)
             root = RootTable(found.approximation, found.rounding)
-        return Law(
-            request.format,
-            tape.samples,
-            tape.tokens,
-            units_of(target.activation, self.tables, dtype).curve(dtype),
-            tape.bent,
-            target.bend,
-            target.squashed,
-            target.project,
-            target.decay,
-            optimizer=target.optimized,
-            table=root,
-        )
+        curve = units_of(target.activation, self.tables, dtype).curve(dtype)
+        return self._law(target, request, curve, optimizer=target.optimized, table=root)
 
     def approximates(self, target: Any) -> bool:
         """Only tables do."""
         return bool(self._tables)
-
-    def reach(self, target: Any) -> float:
-        """Softmax heads of a smooth activation have been proved so far."""
-        return HIGHEST if target.activation in SMOOTH else torch.inf
 
     def worst(self, target: Any, request: Request) -> tuple[float, float]:
         """Every number as large as the domain allows."""
@@ -147,32 +153,13 @@ class CompactTraining(Form):
     def watched(self, network: Network) -> tuple[str, str, str]:
         """The gradient may fade before an optimizer makes a move of it."""
         names = list(network.layers)
-        moved = [name for name in ("root", "pace", "descend") if name in names]
-        return "fade" if "fade" in names else "descend", moved[0], names[-1]
+        return "fade" if "fade" in names else "descend", last_move(names), names[-1]
 
     def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
-        """All of it is in features of its own."""
-        tape = self.stream(target)
-        full, moving, after = (part.double() for part in seen)
-        samples = full[..., : tape.samples, :]
-
-        def family(name: str) -> Tensor:
-            return samples[..., tape.slices[name]]
-
-        return Pass(
-            rows=tape.weights(full),
-            reads=[samples[..., tape.reads(j)] for j in tape.layers],
-            z=[family(f"z {j}") for j in tape.layers],
-            slopes=[family(f"slope {j}" if j in tape.bent else f"z {j}") for j in tape.layers],
-            f=family(tape.activation(tape.depth)),
-            y=family("y"),
-            deltas=[family(f"delta {j}") for j in tape.layers],
-            rate=told[0].double(),
-            present=told[1].double(),
-            moves=tape.weights(moving, "g"),
-            after=tape.weights(after),
-            kept=kept(tape, target.optimized, full, moving, turns) if tape.moments else (),
-        )
+        """Of an optimizer its moments, too."""
+        step, tape = super().held(target, seen, told, turns), self.stream(target)
+        full, moving, _ = (part.double() for part in seen)
+        return replace(step, kept=kept(tape, target.optimized, full, moving, turns)) if tape.moments else step
 
     @classmethod
     def of(cls, target: Any, root: Head | None, tables: Sequence[Head] = ()) -> CompactTraining:
@@ -218,64 +205,13 @@ def stored_tables(network: Network, target: Any) -> list[Head]:
     return [copied_head(network.layers[f"{name}{first}"]) for name, found in parts if found[0].formula]
 
 
-def block(target: Any, dtype: str, root: Head | None = None, tables: Sequence[Head] = ()) -> Network:
-    """The layers of one step, which all steps share, with a name for each variable."""
-    tape = tape_of(target)
-    layers = dict(_layers(target, tape, dtype, root, tables))
-    names = {name: place for j in tape.layers for name, place in _variables(tape, j)}
-    features = [*tape.features()]
-    return Network(layers, tokens=tape.names(), features=features, variables=names, loops=target.steps)
-
-
-def _layers(
-    target: Any, tape: TrainingTape, dtype: str, root: Head | None, tables: Sequence[Head]
-) -> Iterator[tuple[str, Layer]]:
-    kind, last, units = getattr(torch, dtype), tape.depth, units_of(target.activation, tables, dtype)
-    for j in tape.layers:
-        yield f"forward{j}", forward(tape, j, kind)
-        if j in tape.bent:
-            yield from units.forward(tape, j, kind)
-    outputs = "odds" if target.squashed else tape.activation(last)
-    if target.squashed:
-        yield "squash", squash(tape, kind)
-    yield "loss", mlp(losses(tape, target.slopes, outputs), tape.width, kind)
-    for j in reversed(tape.layers):
-        if j < last:
-            yield f"backward{j}", backward(tape, j, kind)
-        if j in tape.bent:
-            yield f"gate{j}", units.backward(tape, j, kind)
-    if target.decay and not tape.moments:
-        yield "shrink", shrink(tape, target.decay, kind)
-    yield "descend", update(tape, kind)
-    if tape.moments:
-        yield from optimizing(tape, target.optimized, target.decay, root, kind)
-    yield "clean", mlp(cleaning(tape, target.project), tape.width, kind)
-
-
-def _variables(tape: TrainingTape, j: int) -> Iterator[tuple[str, tuple[str, slice, slice]]]:
-    """(name, (layer, tokens, features)) of what a step works out in layer j."""
-    at, bent, data = f"layer {j} / ", j in tape.bent, tape.data
-    samples, units = slice(0, tape.samples), tape.owners(j)
-    written = f"gate{j}" if bent else "loss" if j == tape.depth else f"backward{j}"
-    yield at + "pre-activation", (f"forward{j}", data, tape.slices[f"z {j}"])
-    yield at + "activation", (f"bend{j}" if bent else f"forward{j}", data, tape.slices[tape.activation(j)])
-    if bent:
-        yield at + "slope", (written, data, tape.slices[f"slope {j}"])
-    yield at + "delta", (written, samples, tape.slices[f"delta {j}"])
-    for name in tape.moments:
-        words = {"m": "first moment", "v": "second moment" if "m" in tape.moments else "velocity"}
-        yield at + words[name], ("carry", units, _span(tape.row(j, name)))
-    yield at + "update", (last_move(tape), units, _span(tape.row(j, "g")))
-    yield at + "weights", ("clean", units, _span(tape.row(j)))
-
-
 def _span(rows: Sequence[int]) -> slice:
     return slice(rows[0], rows[-1] + 1)
 
 
-def last_move(tape: TrainingTape) -> str:
+def last_move(layers: Sequence[str]) -> str:
     """The layer behind which g is the move of w."""
-    return "root" if "m" in tape.moments else "pace" if tape.moments else "descend"
+    return next(name for name in ("root", "pace", "descend") if name in layers)
 
 
 # attention: products of a sample and a unit
@@ -283,17 +219,17 @@ def last_move(tape: TrainingTape) -> str:
 
 def forward(tape: TrainingTape, j: int, dtype: torch.dtype) -> Attention:
     """z(j): a sample asks with p(j-1), the key of unit k is its row, and it answers T e_k."""
-    query = [scaled(tape.reads(j), sign) for sign in SIGNS]
-    value = [scaled(tape.rows(f"unit {j}"), sign * tape.tokens) for sign in SIGNS]
-    return _attend(tape, query, Select([tape.row(j)] * 2, tape.width), value, [tape.rows(f"z {j}")] * 2, dtype)
+    query = heads([scaled(tape.reads(j), sign) for sign in SIGNS], tape.width, dtype)
+    value = heads([scaled(tape.rows(f"unit {j}"), sign * tape.tokens) for sign in SIGNS], tape.width, dtype)
+    return everyone(query, Select([tape.row(j)] * 2, tape.width), value, [tape.rows(f"z {j}")] * 2, tape.width)
 
 
 def backward(tape: TrainingTape, j: int, dtype: torch.dtype) -> Attention:
     """q(j) = V_{j+1}' delta(j+1): a sample asks with delta, the key of unit k is its name, and it answers its row."""
-    query = [scaled(tape.rows(f"delta {j + 1}"), sign) for sign in SIGNS]
-    value = [scaled(tape.row(j + 1)[: tape.widths[j]], sign * tape.tokens) for sign in SIGNS]
-    names = Select([tape.rows(f"unit {j + 1}")] * 2, tape.width)
-    return _attend(tape, query, names, value, [tape.rows(tape.handed(j))] * 2, dtype)
+    query = heads([scaled(tape.rows(f"delta {j + 1}"), sign) for sign in SIGNS], tape.width, dtype)
+    names, columns = Select([tape.rows(f"unit {j + 1}")] * 2, tape.width), tape.row(j + 1)[: tape.widths[j]]
+    value = heads([scaled(columns, sign * tape.tokens) for sign in SIGNS], tape.width, dtype)
+    return everyone(query, names, value, [tape.rows(tape.handed(j))] * 2, tape.width)
 
 
 def update(tape: TrainingTape, dtype: torch.dtype) -> Attention:
@@ -301,30 +237,26 @@ def update(tape: TrainingTape, dtype: torch.dtype) -> Attention:
 
     Of an optimizer: the gradient itself, for which units ask with e_k.
     """
-    most, share = max(tape.widths[1:]), tape.tokens / tape.samples * (-1 if tape.moments else 1)
+    share = tape.tokens / tape.samples * (-1 if tape.moments else 1)
     pairs = [(j, sign) for j in tape.layers for sign in SIGNS]
-    query = Select([_filled(tape.rows(f"ask {j}"), most) for j, _ in pairs], tape.width)
+    query = Select(even([tape.rows(f"ask {j}") for j, _ in pairs]), tape.width)
     key = heads([scaled(tape.rows(f"delta {j}"), sign) for j, sign in pairs], tape.width, dtype)
-    value = [_spread(tape, j, -sign * share) for j, sign in pairs]
-    return _attend(tape, query, key, value, [tape.rows("g")] * len(pairs), dtype)
+    value = heads([_spread(tape, j, -sign * share) for j, sign in pairs], tape.width, dtype)
+    return everyone(query, key, value, [tape.rows("g")] * len(pairs), tape.width)
 
 
 def shrink(tape: TrainingTape, decay: float, dtype: torch.dtype) -> Attention:
     """g -= rate decay w: unit k asks with rate e_k, its key is its name, so that none but itself answers."""
     units = [r for j in tape.layers for r in tape.rows(f"unit {j}")]
-    value = [scaled(tape.rows("w"), -decay * tape.tokens)]
+    value = heads([scaled(tape.rows("w"), -decay * tape.tokens)], tape.width, dtype)
     asks, names = (Select([rows], tape.width) for rows in (tape.rows("fade"), units))
-    return _attend(tape, asks, names, value, [tape.rows("g")], dtype)
+    return everyone(asks, names, value, [tape.rows("g")], tape.width)
 
 
 def _spread(tape: TrainingTape, j: int, coefficient: float) -> list[Terms]:
     """p(j-1) at the places of a row of layer j, the bias last."""
     place = dict(zip(tape.row(j, "g"), tape.reads(j), strict=True))
     return [{place[r]: coefficient} if r in place else {} for r in tape.rows("g")]
-
-
-def _filled(rows: Sequence[int], most: int) -> list[int]:
-    return [*rows, *[-1] * (most - len(rows))]
 
 
 def squash(tape: Stream, dtype: torch.dtype) -> Attention:
@@ -339,25 +271,6 @@ def squash(tape: Stream, dtype: torch.dtype) -> Attention:
         Select.writing([[odds] for odds in tape.rows("odds")], tape.width),
         visible="none",
         memory=memory,
-        residual=True,
-    )
-
-
-def _attend(
-    tape: TrainingTape,
-    query: Any,
-    key: Map,
-    value: Sequence[Sequence[Terms]],
-    writes: list[list[int]],
-    dtype: torch.dtype,
-) -> Attention:
-    """out_i = x_i + sum_heads (1/T) sum_s relu(query_i . key_s) value_s, over all T tokens."""
-    return Attention(
-        query if isinstance(query, Map) else heads(query, tape.width, dtype),
-        key,
-        heads(value, tape.width, dtype),
-        Select.writing(writes, tape.width),
-        weights="relu",
         residual=True,
     )
 

@@ -10,7 +10,7 @@ step anywhere in the domain exceeds if that is less.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,10 +19,13 @@ from torch import Tensor
 
 from headsmith.constructions.design import Altered, Design, Short
 from headsmith.constructions.training.stream import Stream
-from headsmith.network import Network
+from headsmith.functions.smooth import HIGHEST, SMOOTH
+from headsmith.network import Layer, Network
 from headsmith.proof.certificate import Bound
+from headsmith.proof.curves import Kinks, Smoothness
 from headsmith.proof.domain import Domain
 from headsmith.proof.perturbation import Law, Pass
+from headsmith.proof.summed import Summed
 from headsmith.records.shown import upper
 from headsmith.refusal import Refusal
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 Plan = tuple[Tensor, Tensor]  # rates (batch..., steps) and masks (batch..., steps, n)
 Snapshots = tuple[Tensor, Tensor, Tensor]
+Variable = tuple[str, tuple[str, int | slice, slice]]  # name, (layer, tokens, features); weights are row by row
 ENFORCED = 0.99  # of eps is what a step may use: the rest is room for the slack of the certificate
 
 
@@ -50,13 +54,63 @@ class Form(Design):
     def law(self, target: Any, request: Request) -> Law:
         """What the error bound of a step has to know."""
 
+    def _law(self, target: Any, request: Request, curve: Kinks | Smoothness | Summed, **own: Any) -> Law:
+        """The same, from what is proved of the activation and what only this form has."""
+        stream = self.stream(target)
+        loss = target.bend, target.squashed, target.project, target.decay
+        return Law(request.format, stream.samples, stream.tokens, curve, stream.bent, *loss, **own)
+
+    @abstractmethod
+    def block(self, target: Any, dtype: str) -> Iterator[tuple[str, Layer]]:
+        """The layers of one step, by name."""
+
+    def network(self, target: Any, dtype: str) -> Network:
+        """The layers of one step, which all steps share, with a name for each variable."""
+        stream, layers = self.stream(target), dict(self.block(target, dtype))
+        names = {name: place for j in stream.layers for name, place in self.variables(stream, j, [*layers])}
+        features = [*stream.features()]
+        return Network(layers, tokens=stream.names(), features=features, variables=names, loops=target.steps)
+
+    def variables(self, stream: Any, j: int, layers: Sequence[str]) -> Iterator[Variable]:
+        """What a step works out in layer j of the trained network."""
+        at, bent, data = f"layer {j} / ", j in stream.bent, stream.data
+        written = next(name for name in (f"gate{j}", f"backward{j}", "loss") if name in layers)
+        yield at + "pre-activation", (f"forward{j}", data, stream.slices[f"z {j}"])
+        yield at + "activation", (f"bend{j}" if bent else f"forward{j}", data, stream.slices[stream.activation(j)])
+        if bent:
+            yield at + "slope", (written, data, stream.slices[f"slope {j}"])
+        yield at + "delta", (written, slice(0, stream.samples), stream.slices[f"delta {j}"])
+
     @abstractmethod
     def watched(self, network: Network) -> tuple[str, str, str]:
         """The layers behind which the gradient is known, its move is, and the step is over."""
 
-    @abstractmethod
     def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
-        """What the tokens of some steps hold, in float64: steps `turns`, counted from 1, behind each other."""
+        """What the tokens of some steps hold, in float64: steps `turns`, counted from 1, behind each other.
+
+        A z that is not stored is worked out again, and where a layer has no slopes, anything stands for them.
+        """
+        stream, (full, moving, after) = self.stream(target), (part.double() for part in seen)
+        samples, rows, places = full[..., : stream.samples, :], stream.weights(full), stream.slices
+        reads = [samples[..., stream.reads(j)] for j in stream.layers]
+        z = [
+            samples[..., places[f"z {j}"]] if f"z {j}" in places else p @ V.mT
+            for j, p, V in zip(stream.layers, reads, rows, strict=True)
+        ]
+        return Pass(
+            rows=rows,
+            reads=reads,
+            z=z,
+            slopes=[samples[..., places[f"slope {j}" if f"slope {j}" in places else f"z {j}"]] for j in stream.layers],
+            f=samples[..., places[stream.activation(stream.depth)]],
+            y=samples[..., places["y"]],
+            deltas=[samples[..., places[f"delta {j}"]] for j in stream.layers],
+            rate=told[0].double(),
+            present=told[1].double(),
+            moves=stream.moves(full, moving),
+            after=stream.weights(after),
+            apart=stream.apart(full),
+        )
 
     @abstractmethod
     def approximates(self, target: Any) -> bool:
@@ -73,8 +127,8 @@ class Form(Design):
         return "which no gate shuts out"
 
     def reach(self, target: Any) -> float:
-        """The largest pre-activation for which the activation is proved."""
-        return torch.inf
+        """The largest pre-activation for which the activation is proved, if by softmax heads of a smooth one."""
+        return HIGHEST if target.activation in SMOOTH else torch.inf
 
     def worst(self, target: Any, request: Request) -> tuple[float, float]:
         """(approximation, rounding) of the worst step anywhere in the domain, as far as it is known."""

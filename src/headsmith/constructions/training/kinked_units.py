@@ -14,11 +14,9 @@ import torch
 from headsmith.constructions.training.stream import Stream
 from headsmith.functions.kinks import Kinked
 from headsmith.network import Layer
-from headsmith.network.hidden import Hidden, mlp
+from headsmith.network.hidden import SIGNS, Hidden, mlp
 from headsmith.proof.curves import Kinks
 from headsmith.proof.perturbation import LOCK
-
-SIGNS = (1.0, -1.0)
 
 
 @dataclass(frozen=True)

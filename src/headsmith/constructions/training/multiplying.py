@@ -20,6 +20,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
+from headsmith.constructions.rule import copies
 from headsmith.functions import parse
 from headsmith.network import Copies, Select
 from headsmith.proof.composition import exact, prove_part
@@ -70,18 +71,12 @@ def multiply(factors: Sequence[Factors], width: int, reach: float, dtype: torch.
     >>> layer(torch.tensor([[2.0, 3.0, -1.0, 0.5, 0.0]]).double()).round(decimals=12)
     tensor([[ 2.0000,  3.0000, -1.0000,  0.5000,  1.5000]], dtype=torch.float64)
     """
-    head = table(reach)
-    query, key, value = (
-        Select(_even([getattr(each, name) for each in factors]), width) for name in ("query", "key", "value")
-    )
+    reads = [even([getattr(each, name) for each in factors]) for name in ("query", "key", "value")]
     write = Select.writing([each.writes for each in factors], width)
-    slopes, offsets, levels = (
-        torch.tensor(grid, dtype=dtype).repeat(len(factors), 1) for grid in (head.slopes, head.offsets, head.values)
-    )
-    return Copies(query, key, value, write, slopes, offsets, levels, residual=True)
+    return copies([table(reach)] * len(factors), reads, width, write, dtype)
 
 
-def _even(rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Filled up with rows that are 0."""
+def even(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """As many features for each head: short ones are filled up with rows that are 0."""
     most = max(map(len, rows))
     return [[*row, *[-1] * (most - len(row))] for row in rows]

@@ -21,16 +21,15 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from headsmith.constructions.rule import copies
 from headsmith.constructions.training.tape import TrainingTape
 from headsmith.functions import Expression, parse
 from headsmith.network import Attention, Copies, Layer, Select
-from headsmith.network.hidden import Hidden, heads, itself, mlp, scaled
+from headsmith.network.hidden import SIGNS, Hidden, heads, itself, mlp, scaled
 from headsmith.proof.composition import Error, exact, propagate, prove_part
 from headsmith.proof.moments import Kept
 from headsmith.proof.statement import Head, Part
 from headsmith.reference.optimizers import Optimizer
-
-SIGNS = (1.0, -1.0)
 
 
 def optimizing(
@@ -94,13 +93,9 @@ def pace(tape: TrainingTape, dtype: torch.dtype) -> Attention:
 
 def root(tape: TrainingTape, head: Head, dtype: torch.dtype) -> Copies:
     """g = table(spread) ahead, the same table for each feature."""
-    reads = [[[row] for row in tape.rows(name)] for name in ("spread", "ahead")]
-    own = [tape.rows("own")] * tape.fan
-    parts = (head.slopes, head.offsets, head.values)
-    slopes, offsets, levels = (torch.tensor(part, dtype=dtype).repeat(tape.fan, 1) for part in parts)
-    query, key, value = (Select(rows, tape.width) for rows in (reads[0], own, reads[1]))
-    write = Select.writing([[g] for g in tape.rows("g")], tape.width)
-    return Copies(query, key, value, write, slopes, offsets, levels, residual=True)
+    spread, ahead, g = ([[row] for row in tape.rows(name)] for name in ("spread", "ahead", "g"))
+    reads = spread, [tape.rows("own")] * tape.fan, ahead
+    return copies([head] * tape.fan, reads, tape.width, Select.writing(g, tape.width), dtype)
 
 
 def reciprocal(optimizer: Optimizer) -> Expression:

@@ -27,24 +27,23 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from headsmith.constructions.design import Altered, Short
+from headsmith.constructions.design import Altered, Short, Tally
 from headsmith.constructions.training.compact import losses
-from headsmith.constructions.training.form import ENFORCED, Form, Plan, Snapshots
+from headsmith.constructions.training.form import ENFORCED, Form, Variable
 from headsmith.constructions.training.sheet import Sheet
 from headsmith.constructions.training.sums import IDENTITY, STRAIGHT, Sums, curve_of, kinked_sums, smooth_sums
 from headsmith.functions.smooth import SMOOTH
 from headsmith.network import Attention, Layer, Network, Select, Sparse
-from headsmith.network.hidden import Hidden, Terms, heads, itself, mlp, scaled
+from headsmith.network.hidden import SIGNS, Hidden, Terms, everyone, heads, itself, mlp, scaled
 from headsmith.proof.certificate import Bound
 from headsmith.proof.curves import Slip, Smoothness
-from headsmith.proof.perturbation import Counts, Law, Pass
+from headsmith.proof.perturbation import Counts, Law
 from headsmith.proof.relu_sums import ReluSum
 from headsmith.proof.summed import Summed
 
 if TYPE_CHECKING:
     from headsmith.compiler.request import Request
 
-SIGNS = (1.0, -1.0)
 GROWS = (64, 8)  # times the error of a sum that of a gradient may be; the second where the first takes too many ReLUs
 COUNTS = Counts(row=0, column=0, gradient=8, onto=True)
 """A gradient: the rate thrice, as told; pace delta, 1/T, T/n twice, a product with p, and a sum with its products."""
@@ -65,17 +64,10 @@ class PrintedTraining(Form):
         return self.sums if j in self.bent else IDENTITY
 
     @property
-    def keys(self) -> int:
-        return sum(self.units)
-
-    @property
-    def heads(self) -> int:
-        sums = [self._sums(j) for j in range(1, len(self.units) + 1)]
-        return sum(n * (len(s.value) + len(s.slope) + 4) for n, s in zip(self.units, sums, strict=True))
-
-    @property
-    def layers(self) -> int:
-        return (2 * len(self.units) + 2) * self.steps + len(self.units)
+    def tally(self) -> Tally:
+        sums, depth = [self._sums(j + 1) for j in range(len(self.units))], len(self.units)
+        heads = sum(n * (len(s.value) + len(s.slope) + 4) for n, s in zip(self.units, sums, strict=True))
+        return Tally(sum(self.units), heads, (2 * depth + 2) * self.steps + depth)
 
     def method(self, target: Any) -> str:
         blocks = 2 * len(self.units) + 4
@@ -97,23 +89,28 @@ class PrintedTraining(Form):
         matrices = target.matrices
         return Sheet(matrices.widths, matrices.biases, matrices.bent, target.samples)
 
-    def network(self, target: Any, dtype: str) -> Network:
-        """The layers of one step, which all steps share, with a name for each variable."""
-        sheet, layers = self.stream(target), dict(self._layers(target, getattr(torch, dtype)))
-        names = {name: place for j in sheet.layers for name, place in variables(sheet, j)}
-        features = [*sheet.features()]
-        return Network(layers, tokens=sheet.names(), features=features, variables=names, loops=target.steps)
-
-    def _layers(self, target: Any, dtype: torch.dtype) -> Iterator[tuple[str, Layer]]:
-        sheet = self.stream(target)
+    def block(self, target: Any, dtype: str) -> Iterator[tuple[str, Layer]]:
+        sheet, kind = self.stream(target), getattr(torch, dtype)
         for j in sheet.layers:
-            yield f"forward{j}", summing(sheet, [(j, self._sums(j).value)], "p", dtype)
-        yield "slopes", summing(sheet, [(j, self._sums(j).slope) for j in sheet.layers], "slope", dtype)
-        yield "loss", mlp(losses(sheet, target.slopes, sheet.activation(sheet.depth)), sheet.width, dtype)
+            yield f"forward{j}", summing(sheet, [(j, self._sums(j).value)], "p", kind)
+        yield "slopes", summing(sheet, [(j, self._sums(j).slope) for j in sheet.layers], "slope", kind)
+        yield "loss", mlp(losses(sheet, target.slopes, sheet.activation(sheet.depth)), sheet.width, kind)
         for j in reversed(sheet.layers):
-            yield f"backward{j}", backward(sheet, j, dtype)
-        yield "descend", update(sheet, dtype)
-        yield "clean", mlp(cleaning(sheet, target.project), sheet.width, dtype)
+            yield f"backward{j}", backward(sheet, j, kind)
+        yield "descend", update(sheet, kind)
+        yield "clean", mlp(cleaning(sheet, target.project), sheet.width, kind)
+
+    def variables(self, stream: Any, j: int, layers: Sequence[str]) -> Iterator[Variable]:
+        """Of z nothing is stored."""
+        at, samples = f"layer {j} / ", slice(0, stream.samples)
+        yield at + "activation", (f"forward{j}", stream.data, stream.slices[f"p {j}"])
+        yield at + "slope", ("slopes", stream.data, stream.slices[f"slope {j}"])
+        yield at + "delta", (f"backward{j}", samples, stream.slices[f"delta {j}"])
+        yield at + "weights", ("clean", 0, stream.layer(j))
+
+    def reach(self, target: Any) -> float:
+        """Sums are proved on all of R."""
+        return math.inf
 
     @classmethod
     def beyond(cls, target: Any) -> str:
@@ -134,52 +131,26 @@ class PrintedTraining(Form):
             curve_of(target.activation, self.sums, dtype), self.sums.value, self.sums.slope, adds, together=False
         )
         straight = Summed(Smoothness(STRAIGHT, Slip(), Slip()), IDENTITY.value, IDENTITY.slope, adds, together=False)
-        return Law(
-            request.format,
-            sheet.samples,
-            sheet.tokens,
-            curve,
-            sheet.bent,
-            target.bend,
-            False,
-            target.project,
-            counts=COUNTS,
-            straight=straight,
-        )
+        return self._law(target, request, curve, counts=COUNTS, straight=straight)
 
     def watched(self, network: Network) -> tuple[str, str, str]:
         """The gradient is known when all are handed back."""
         return "backward1", "descend", "clean"
 
-    def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
-        """Of z nothing is stored: it is worked out again."""
-        sheet, seen = self.stream(target), (seen[0].double(), seen[1].double(), seen[2].double())
-        samples = seen[0][..., : sheet.samples, :]
-        levels = [
-            samples[..., sheet.reads(j)] @ V.mT for j, V in zip(sheet.layers, sheet.weights(seen[0]), strict=True)
-        ]
-        slopes, deltas, answers = (
-            [samples[..., sheet.slices[f"{name} {j}"]] for j in sheet.layers] for name in ("slope", "delta", "p")
-        )
-        return sheet.passed(seen, told, z=levels, slopes=slopes, deltas=deltas, f=answers[-1])
-
     @classmethod
     def of(cls, target: Any, request: Request) -> PrintedTraining:
         """Sums of as many terms as eps asks for."""
-        return cls._with(target, sums_of(target, request))
-
-    @classmethod
-    def _with(cls, target: Any, sums: Sums) -> PrintedTraining:
-        return cls(target.steps, target.matrices.widths[1:], target.matrices.bent, sums)
+        return cls(target.steps, target.matrices.widths[1:], target.matrices.bent, sums_of(target, request))
 
     @classmethod
     def stored(cls, target: Any, network: Network, request: Request, record: dict[str, Any]) -> PrintedTraining:
         if not _is_smooth(target):
             return cls.of(target, request)
-        matrices = target.matrices
-        straight = sum(matrices.widths[j] for j in matrices.layers if j not in matrices.bent)
+        matrices, bent = target.matrices, target.matrices.bent
+        straight = sum(matrices.widths[j] for j in matrices.layers if j not in bent)
         value = _read(network, "forward1", matrices.widths[1], 0)
-        return cls._with(target, Sums(value, _read(network, "slopes", matrices.units - straight, straight)))
+        slope = _read(network, "slopes", matrices.units - straight, straight)
+        return cls(target.steps, matrices.widths[1:], bent, Sums(value, slope))
 
 
 def _is_smooth(target: Any) -> bool:
@@ -226,7 +197,8 @@ def summing(sheet: Sheet, sums: Sequence[tuple[int, ReluSum]], write: str, dtype
             keys.append([*row, *[-1] * spare, one])
             values.append([{one: c}])
             writes.append([sheet.rows(f"{write} {j}")[k]])
-    return _attend(sheet, query, Select(keys, sheet.width), values, writes, dtype)
+    asks, answers = (heads(rows, sheet.width, dtype) for rows in (query, values))
+    return everyone(asks, Select(keys, sheet.width), answers, writes, sheet.width)
 
 
 def update(sheet: Sheet, dtype: torch.dtype) -> Attention:
@@ -234,27 +206,9 @@ def update(sheet: Sheet, dtype: torch.dtype) -> Attention:
     [pace], share = sheet.rows("pace"), sheet.tokens / sheet.samples
     each = [(j, k, sign) for j in sheet.layers for k in range(sheet.widths[j]) for sign in SIGNS]
     keys = Select([[sheet.rows(f"delta {j}")[k]] for j, k, _ in each], sheet.width)
-    values = [scaled(sheet.reads(j), -sign * share) for j, _, sign in each]
-    return _attend(sheet, [[{pace: s}] for *_, s in each], keys, values, [sheet.row(j, k) for j, k, _ in each], dtype)
-
-
-def _attend(
-    sheet: Sheet,
-    query: Sequence[Sequence[Terms]],
-    key: Select,
-    value: Sequence[Sequence[Terms]],
-    writes: list[list[int]],
-    dtype: torch.dtype,
-) -> Attention:
-    """out_i = x_i + sum_heads (1/T) sum_s relu(query_i . key_s) value_s."""
-    return Attention(
-        heads(query, sheet.width, dtype),
-        key,
-        heads(value, sheet.width, dtype),
-        Select.writing(writes, sheet.width),
-        weights="relu",
-        residual=True,
-    )
+    values = heads([scaled(sheet.reads(j), -sign * share) for j, _, sign in each], sheet.width, dtype)
+    asks = heads([[{pace: sign}] for *_, sign in each], sheet.width, dtype)
+    return everyone(asks, keys, values, [sheet.row(j, k) for j, k, _ in each], sheet.width)
 
 
 # what a token does by itself
@@ -262,12 +216,7 @@ def _attend(
 
 def backward(sheet: Sheet, j: int, dtype: torch.dtype) -> Attention:
     """delta(j)[k] = r'(j)[k] <column k of V_{j+1}, delta(j+1)>, of layer N r'(N) q."""
-    [one], units = sheet.rows("one"), range(sheet.widths[j])
-    if j == sheet.depth:
-        asks, keys = [[row] for row in sheet.rows(f"q {j}")], [one]
-    else:
-        above = range(sheet.widths[j + 1])
-        asks, keys = [[sheet.row(j + 1, m)[k] for m in above] for k in units], sheet.rows(f"delta {j + 1}")
+    asks, keys = sheet.factors(j)
     query = heads([scaled(ask, sign) for sign in SIGNS for ask in asks], sheet.width, dtype)
     value = heads([[{row: sign}] for sign in SIGNS for row in sheet.rows(f"slope {j}")], sheet.width, dtype)
     writes = [[row] for row in sheet.rows(f"delta {j}")] * 2
@@ -283,12 +232,3 @@ def cleaning(sheet: Sheet, box: tuple[float, float] | None) -> Iterator[Hidden]:
     for row in sheet.scratch():
         for sign in SIGNS:
             yield Hidden({row: sign}, {row: -sign})
-
-
-def variables(sheet: Sheet, j: int) -> Iterator[tuple[str, tuple[str, int | slice, slice]]]:
-    """(name, (layer, tokens, features)) of what a step works out in layer j; weights are row by row."""
-    at, samples = f"layer {j} / ", slice(0, sheet.samples)
-    yield at + "activation", (f"forward{j}", sheet.data, sheet.slices[f"p {j}"])
-    yield at + "slope", ("slopes", sheet.data, sheet.slices[f"slope {j}"])
-    yield at + "delta", (f"backward{j}", samples, sheet.slices[f"delta {j}"])
-    yield at + "weights", ("clean", 0, sheet.layer(j))

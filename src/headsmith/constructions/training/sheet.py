@@ -11,14 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 
 from headsmith.constructions.training.stream import Stream
-from headsmith.proof.perturbation import Pass
-
-SCRATCH = ("p", "slope", "delta", "q", "z", "a", "fold", "cut", "odds")
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,6 @@ class Sheet(Stream):
         return self.data
 
     def families(self) -> dict[str, int]:
-        """Feature family -> how many features."""
         sizes = {"x": self.widths[0], "y": self.widths[-1], "one": 1, "absent": 1, "pace": 1, "w": self.parameters}
         sizes |= {f"{name} {j}": self.widths[j] for name in ("p", "slope", "delta") for j in self.layers}
         return {**sizes, f"q {self.depth}": self.widths[-1], **dict(self.extra)}
@@ -53,40 +48,32 @@ class Sheet(Stream):
         start = self.layer(j, name).start + k * self.sizes[j - 1][1]
         return [*range(start, start + self.sizes[j - 1][1])]
 
+    def factors(self, j: int) -> tuple[list[list[int]], list[int]]:
+        """What a query of each unit and the key hold, whose product is q(j): column k of V_{j+1}, delta(j+1).
+
+        Of layer N they are loss' and one.
+        """
+        if j == self.depth:
+            return [[row] for row in self.rows(f"q {j}")], self.rows("one")
+        above = range(self.widths[j + 1])
+        return [[self.row(j + 1, m)[k] for m in above] for k in range(self.widths[j])], self.rows(f"delta {j + 1}")
+
     def layer(self, j: int, name: str = "w") -> slice:
         """Where the rows of layer j are."""
         sizes = [rows * columns for rows, columns in self.sizes]
         start = self.slices[name].start + sum(sizes[: j - 1])
         return slice(start, start + sizes[j - 1])
 
-    def scratch(self) -> list[int]:
-        """Features that a step leaves as 0."""
-        return [row for name in self.slices if name.split()[0] in SCRATCH for row in self.rows(name)]
-
     def weights(self, stream: Tensor, name: str = "w") -> list[Tensor]:
         """The matrices that the first token holds."""
         return self.split(stream[..., 0, self.slices[name]])
 
-    def apart(self, stream: Tensor) -> list[Tensor]:
-        """How far the matrices of any token are from these."""
+    def moves(self, full: Tensor, moving: Tensor) -> list[Tensor]:
+        return [pushed - V for pushed, V in zip(self.weights(moving), self.weights(full), strict=True)]
+
+    def apart(self, stream: Tensor) -> Sequence[Tensor]:
         w = stream[..., self.slices["w"]]
         return self.split((w - w[..., :1, :]).abs().amax(-2))
-
-    def passed(self, seen: Sequence[Tensor], told: Sequence[Tensor], **own: Any) -> Pass:
-        """A step from the tokens where its gradient is known, where it has moved w, and at its end, all in float64."""
-        full, moving, after = seen
-        rows, samples = self.weights(full), full[..., : self.samples, :]
-        return Pass(
-            rows=rows,
-            reads=[samples[..., self.reads(j)] for j in self.layers],
-            y=samples[..., self.slices["y"]],
-            rate=told[0].double(),
-            present=told[1].double(),
-            moves=[pushed - V for pushed, V in zip(self.weights(moving), rows, strict=True)],
-            after=self.weights(after),
-            apart=self.apart(full),
-            **own,
-        )
 
     def start(self, x: Tensor, y: Tensor, query: Tensor, w: Tensor) -> Tensor:
         """The tokens before the first step, but for `absent` and `pace` (batch..., tokens, width)."""
@@ -94,13 +81,7 @@ class Sheet(Stream):
         stream[..., self.slices["w"]] = w.unsqueeze(-2)
         return stream
 
-    def instruct(
-        self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float] = (1.0, 1.0)
-    ) -> None:
+    def instruct(self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float]) -> None:
         """Writes what a step is told: the rate (batch...), and which samples count (batch..., n)."""
         self.excuse(stream, present)
         stream[..., self.slices["pace"].start] = (rate * (self.samples / present.sum(-1))).unsqueeze(-1)
-
-    def names(self) -> list[str]:
-        """sample 0, ..., query."""
-        return [*(f"sample {i}" for i in range(self.samples)), "query"]

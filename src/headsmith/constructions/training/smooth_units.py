@@ -17,19 +17,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
 import torch
 
+from headsmith.constructions.rule import copies
 from headsmith.constructions.training.stream import Stream
 from headsmith.functions.smooth import TAIL, Mean, Smooth
-from headsmith.network import Attention, Copies, Layer, Select
-from headsmith.network.hidden import Hidden, heads, itself, mlp
+from headsmith.network import Copies, Layer, Select
+from headsmith.network.hidden import SIGNS, Hidden, heads, itself, mlp
 from headsmith.proof.composition import exact, prove_part
 from headsmith.proof.curves import SOFT, Slip, Smoothness, added
 from headsmith.proof.rounding import FORMATS
 from headsmith.proof.statement import Head, Part
-
-SIGNS = (1.0, -1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +47,11 @@ class SmoothUnits:
             yield f"{name}{j}", copied(tape, j, held, f"{row} {j}", dtype)
 
     def backward(self, tape: Stream, j: int, dtype: torch.dtype) -> Layer:
-        """From q to delta."""
-        return sloping(tape, j, dtype)
+        """delta = relu(r' one) q - relu(-r' one) q: two heads for each unit, of which one is shut."""
+        slopes, q, delta = (tape.rows(f"{name} {j}") for name in ("slope", "q", "delta"))
+        query, value = (heads([[{r: sign}] for sign in SIGNS for r in rows], tape.width, dtype) for rows in (slopes, q))
+        ones = Select([tape.rows("one")] * 2 * len(q), tape.width)
+        return itself(query, ones, value, [[row] for row in delta] * 2, tape.width)
 
     def curve(self, dtype: str) -> Smoothness:
         """What values and slopes are off by, for every z up to HIGHEST."""
@@ -86,18 +87,8 @@ def copied(tape: Stream, j: int, parts: Sequence[tuple[Mean, Head]], write: str,
     reads = [[tape.rows(f"{part.reads} {j}")[k]] for part, _ in parts for k in units]
     times = [[one if part.times == "one" else tape.rows(f"z {j}")[k]] for part, _ in parts for k in units]
     writes = [[row] for _ in parts for row in tape.rows(write)]
-    grids = [[getattr(head, name) for _, head in parts for _ in units] for name in ("slopes", "offsets", "values")]
-    slopes, offsets, levels = (torch.tensor(np.array(grid), dtype=dtype) for grid in grids)
-    query, key, value = (Select(rows, tape.width) for rows in (reads, [[one]] * len(reads), times))
-    return Copies(query, key, value, Select.writing(writes, tape.width), slopes, offsets, levels, residual=True)
-
-
-def sloping(tape: Stream, j: int, dtype: torch.dtype) -> Attention:
-    """delta = relu(r' one) q - relu(-r' one) q: two heads for each unit, of which one is shut."""
-    slopes, q, delta = (tape.rows(f"{name} {j}") for name in ("slope", "q", "delta"))
-    query, value = (heads([[{r: sign}] for sign in SIGNS for r in rows], tape.width, dtype) for rows in (slopes, q))
-    ones = Select([tape.rows("one")] * 2 * len(q), tape.width)
-    return itself(query, ones, value, [[row] for row in delta] * 2, tape.width)
+    tables, own = [head for _, head in parts for _ in units], [[one]] * len(reads)
+    return copies(tables, (reads, own, times), tape.width, Select.writing(writes, tape.width), dtype)
 
 
 # what is proved of the tables

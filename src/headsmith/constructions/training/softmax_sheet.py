@@ -37,16 +37,13 @@ class SoftmaxSheet(Sheet):
     most: float = 1.0
 
     def families(self) -> dict[str, int]:
-        """Feature family -> how many features."""
         sizes = {"x": self.widths[0], "y": self.widths[-1], "one": 1, "absent": 1, "ask": 1, "w": self.parameters}
         sizes |= {f"z {j}": self.widths[j] for j in self.layers}
         sizes |= {f"{name} {j}": self.widths[j] for name in ("p", "slope") for j in self.bent}
         sizes |= {f"delta {j}": self.widths[j] for j in self.layers}
         return {**sizes, "a": self.parameters, **dict(self.extra)}
 
-    def instruct(
-        self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float] = (1.0, 1.0)
-    ) -> None:
+    def instruct(self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float]) -> None:
         """Writes what a step is told: the rate (batch...), and which samples count (batch..., n)."""
         self.excuse(stream, present)
         if stream.is_meta:  # who reads a file asks for shapes first, which have no numbers

@@ -26,18 +26,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from headsmith.constructions.design import Tally
 from headsmith.constructions.training.compact import losses, squash, stored_tables, units_of
-from headsmith.constructions.training.form import Form, Plan, Snapshots
+from headsmith.constructions.training.form import Form, Plan, Snapshots, Variable
 from headsmith.constructions.training.multiplying import STEPS, Factors, multiply, slip
 from headsmith.constructions.training.printed_training import cleaning
 from headsmith.constructions.training.softmax_sheet import SoftmaxSheet, above
-from headsmith.functions.smooth import HIGHEST, SMOOTH, Smooth
+from headsmith.functions.smooth import SMOOTH, Smooth
 from headsmith.network import Attention, Layer, Network, Select
 from headsmith.network.hidden import heads, mlp
 from headsmith.proof.perturbation import LOCK, Counts, Law, Pass
@@ -65,16 +66,10 @@ class SoftmaxTraining(Form):
     tables: tuple[Head, ...] = ()  # those of the activation
 
     @property
-    def keys(self) -> int:
-        return 2 * STEPS + 1 + sum(table.keys for table in self.tables)
-
-    @property
-    def heads(self) -> int:
-        return self.sizes[1]
-
-    @property
-    def layers(self) -> int:
-        return self.sizes[0] * self.steps + len(self.units)
+    def tally(self) -> Tally:
+        layers, heads = self.sizes
+        keys = 2 * STEPS + 1 + sum(table.keys for table in self.tables)
+        return Tally(keys, heads, layers * self.steps + len(self.units))
 
     def method(self, target: Any) -> str:
         table = "".join(f", a table of {part.keys} keys" for part in self.tables)
@@ -93,10 +88,6 @@ class SoftmaxTraining(Form):
     def approximates(self, target: Any) -> bool:
         """Sums of finitely many Gaussians do."""
         return True
-
-    def reach(self, target: Any) -> float:
-        """Softmax heads of a smooth activation have been proved so far."""
-        return HIGHEST if target.activation in SMOOTH else torch.inf
 
     def least(self, target: Any, request: Request) -> tuple[float, str]:
         """A weight is rounded, and a product is."""
@@ -119,46 +110,47 @@ class SoftmaxTraining(Form):
             families += [(f"q {j}", found.widths[j]) for j in found.bent if j == found.depth]
         return SoftmaxSheet(found.widths, found.biases, found.bent, target.samples, tuple(families), above(target.rate))
 
-    def network(self, target: Any, dtype: str) -> Network:
-        """The layers of one step, which all steps share, with a name for each variable."""
-        sheet, layers = self.stream(target), dict(_layers(target, self.limit, self.tables, dtype))
-        names = {name: place for j in sheet.layers for name, place in variables(sheet, j, [*layers])}
-        features = [*sheet.features()]
-        return Network(layers, tokens=sheet.names(), features=features, variables=names, loops=target.steps)
+    def block(self, target: Any, dtype: str) -> Iterator[tuple[str, Layer]]:
+        sheet, kind = self.stream(target), getattr(torch, dtype)
+        units, last = units_of(target.activation, self.tables, dtype), sheet.depth
+        for j in sheet.layers:
+            yield f"forward{j}", multiply(forward(sheet, j), sheet.width, self.limit, kind)
+            if j in sheet.bent:
+                yield from units.forward(sheet, j, kind)
+        outputs = "odds" if target.squashed else sheet.activation(last)
+        if target.squashed:
+            yield "squash", squash(sheet, kind)
+        yield "loss", mlp(losses(sheet, target.slopes, outputs), sheet.width, kind)
+        smooth = target.activation in SMOOTH
+        for j in reversed(sheet.layers):
+            if _handed(sheet, j, smooth):
+                yield f"backward{j}", multiply(backward(sheet, j, smooth), sheet.width, self.limit, kind)
+            if j in sheet.bent and not smooth:
+                yield f"gate{j}", units.backward(sheet, j, kind)
+        yield "outer", multiply(outer(sheet), sheet.width, self.limit, kind)
+        yield "descend", descend(sheet, target.decay, kind)
+        yield "clean", mlp(cleaning(sheet, target.project), sheet.width, kind)
+
+    def variables(self, stream: Any, j: int, layers: Sequence[str]) -> Iterator[Variable]:
+        yield from super().variables(stream, j, layers)
+        yield f"layer {j} / gradient", ("outer", slice(0, stream.samples), stream.layer(j, "a"))
+        yield f"layer {j} / weights", ("clean", 0, stream.layer(j))
 
     def law(self, target: Any, request: Request) -> Law:
         """The curve of the compact form, and what is proved of products."""
-        sheet, dtype = self.stream(target), request.dtype
-        return Law(
-            request.format,
-            sheet.samples,
-            sheet.tokens,
-            units_of(target.activation, self.tables, dtype).curve(dtype),
-            sheet.bent,
-            target.bend,
-            target.squashed,
-            target.project,
-            target.decay,
-            counts=shares(sheet.samples),
-            products=Products(slip(self.limit, dtype), self.limit, sheet.most),
-        )
+        dtype, most = request.dtype, self.stream(target).most
+        curve = units_of(target.activation, self.tables, dtype).curve(dtype)
+        products = Products(slip(self.limit, dtype), self.limit, most)
+        return self._law(target, request, curve, counts=shares(target.samples), products=products)
 
     def watched(self, network: Network) -> tuple[str, str, str]:
         """The gradient is known where each sample has its part of it."""
         return "outer", "descend", "clean"
 
     def held(self, target: Any, seen: Snapshots, told: Plan, turns: range) -> Pass:
-        """All of it is in features of its own; what the absent hand back has no weight."""
-        sheet, seen = self.stream(target), (seen[0].double(), seen[1].double(), seen[2].double())
-        samples = seen[0][..., : sheet.samples, :]
-        families = [["z", "slope" if j in sheet.bent else "z", "delta"] for j in sheet.layers]
-        z, slopes, deltas = (
-            [samples[..., sheet.slices[f"{part[k]} {j}"]] for j, part in zip(sheet.layers, families, strict=True)]
-            for k in range(3)
-        )
-        here = told[1].double().unsqueeze(-1)
-        answers = samples[..., sheet.slices[sheet.activation(sheet.depth)]]
-        return sheet.passed(seen, told, z=z, slopes=slopes, deltas=[here * delta for delta in deltas], f=answers)
+        """What the absent hand back has no weight."""
+        step, here = super().held(target, seen, told, turns), told[1].double().unsqueeze(-1)
+        return replace(step, deltas=[here * delta for delta in step.deltas])
 
     def read_out(self, target: Any, network: Network, tokens: Tensor) -> Tensor:
         """Half a step more, in which the query's numbers count."""
@@ -208,28 +200,6 @@ def _handed(sheet: SoftmaxSheet, j: int, smooth: bool) -> bool:
     return j < sheet.depth or (smooth and j in sheet.bent)
 
 
-def _layers(target: Any, limit: float, tables: Sequence[Head], dtype: str) -> Iterator[tuple[str, Layer]]:
-    sheet, kind = SoftmaxTraining.stream(target), getattr(torch, dtype)
-    units, last = units_of(target.activation, tables, dtype), sheet.depth
-    for j in sheet.layers:
-        yield f"forward{j}", multiply(forward(sheet, j), sheet.width, limit, kind)
-        if j in sheet.bent:
-            yield from units.forward(sheet, j, kind)
-    outputs = "odds" if target.squashed else sheet.activation(last)
-    if target.squashed:
-        yield "squash", squash(sheet, kind)
-    yield "loss", mlp(losses(sheet, target.slopes, outputs), sheet.width, kind)
-    smooth = target.activation in SMOOTH
-    for j in reversed(sheet.layers):
-        if _handed(sheet, j, smooth):
-            yield f"backward{j}", multiply(backward(sheet, j, smooth), sheet.width, limit, kind)
-        if j in sheet.bent and not smooth:
-            yield f"gate{j}", units.backward(sheet, j, kind)
-    yield "outer", multiply(outer(sheet), sheet.width, limit, kind)
-    yield "descend", descend(sheet, target.decay, kind)
-    yield "clean", mlp(cleaning(sheet, target.project), sheet.width, kind)
-
-
 def forward(sheet: SoftmaxSheet, j: int) -> list[Factors]:
     """z(j)[k] = v_jk . p(j-1)."""
     one, levels = sheet.rows("one"), sheet.rows(f"z {j}")
@@ -238,19 +208,13 @@ def forward(sheet: SoftmaxSheet, j: int) -> list[Factors]:
 
 def backward(sheet: SoftmaxSheet, j: int, smooth: bool) -> list[Factors]:
     """q(j)[k] = <column k of V_{j+1}, delta(j+1)>, of layer N loss'; times the slope where it is a number."""
-    one, last = sheet.rows("one"), j == sheet.depth
-    asks = [[row] for row in sheet.rows(f"q {j}")] if last else _columns(sheet, j + 1)
-    key = one if last else sheet.rows(f"delta {j + 1}")
-    times = [[row] for row in sheet.rows(f"slope {j}")] if smooth and j in sheet.bent else [one] * sheet.widths[j]
+    asks, key = sheet.factors(j)
+    sloped = smooth and j in sheet.bent
+    times = [[row] for row in sheet.rows(f"slope {j}")] if sloped else [sheet.rows("one")] * sheet.widths[j]
     return [
         Factors(ask, key, value, [delta])
         for ask, value, delta in zip(asks, times, sheet.rows(f"delta {j}"), strict=True)
     ]
-
-
-def _columns(sheet: SoftmaxSheet, j: int) -> list[list[int]]:
-    """Where the columns of V_j are, those of biases left out."""
-    return [[sheet.row(j, m)[k] for m in range(sheet.widths[j])] for k in range(sheet.widths[j - 1])]
 
 
 def outer(sheet: SoftmaxSheet) -> list[Factors]:
@@ -275,18 +239,3 @@ def descend(sheet: SoftmaxSheet, decay: float, dtype: torch.dtype) -> Attention:
         memory=torch.zeros(1, sheet.width, dtype=dtype),
         residual=True,
     )
-
-
-def variables(
-    sheet: SoftmaxSheet, j: int, layers: Sequence[str]
-) -> Iterator[tuple[str, tuple[str, int | slice, slice]]]:
-    """(name, (layer, tokens, features)) of what a step works out in layer j; weights are row by row."""
-    at, bent, samples = f"layer {j} / ", j in sheet.bent, slice(0, sheet.samples)
-    written = next(name for name in (f"gate{j}", f"backward{j}", "loss") if name in layers)
-    yield at + "pre-activation", (f"forward{j}", sheet.data, sheet.slices[f"z {j}"])
-    yield at + "activation", (f"bend{j}" if bent else f"forward{j}", sheet.data, sheet.slices[sheet.activation(j)])
-    if bent:
-        yield at + "slope", (written, sheet.data, sheet.slices[f"slope {j}"])
-    yield at + "delta", (written, samples, sheet.slices[f"delta {j}"])
-    yield at + "gradient", ("outer", samples, sheet.layer(j, "a"))
-    yield at + "weights", ("clean", 0, sheet.layer(j))

@@ -15,6 +15,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+SCRATCH = ("z", "p", "slope", "delta", "q", "a", "fold", "cut", "odds", "square", "ahead", "spread")
+
 
 @dataclass(frozen=True)
 class Matrices:
@@ -93,18 +95,28 @@ class Stream(Matrices, ABC):
         """The matrices that the tokens hold."""
 
     @abstractmethod
+    def moves(self, full: Tensor, moving: Tensor) -> list[Tensor]:
+        """g, by which a step moves each matrix, from the tokens before and after."""
+
+    def apart(self, stream: Tensor) -> Sequence[Tensor]:
+        """How far the matrices of any token are from those of the first, where every token holds all."""
+        return ()
+
+    @abstractmethod
     def start(self, x: Tensor, y: Tensor, query: Tensor, w: Tensor) -> Tensor:
         """The tokens before the first step, but for what `instruct` writes (batch..., tokens, width)."""
 
     @abstractmethod
-    def instruct(
-        self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float] = (1.0, 1.0)
-    ) -> None:
+    def instruct(self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float]) -> None:
         """Writes what a step is told: the rate (batch...), which samples count (batch..., n), Adam's corrections."""
 
-    @abstractmethod
     def names(self) -> list[str]:
-        """A name for every token."""
+        """A name for every token: sample 0, ..., query."""
+        return [*(f"sample {i}" for i in range(self.samples)), "query"]
+
+    def scratch(self) -> list[int]:
+        """Features that a step leaves as 0, the moves g apart."""
+        return [row for name in self.slices if name.split()[0] in SCRATCH for row in self.rows(name)]
 
     @property
     def data(self) -> slice:

@@ -44,7 +44,6 @@ class TrainingTape(Stream):
         return slice(self.samples + 1, self.tokens)
 
     def families(self) -> dict[str, int]:
-        """Feature family -> how many features."""
         sizes = {"x": self.widths[0], "y": self.widths[-1], "one": 1, "absent": 1}
         sizes |= {f"z {j}": self.widths[j] for j in self.layers}
         sizes |= {f"{name} {j}": self.widths[j] for name in ("p", "slope") for j in self.bent}
@@ -68,11 +67,6 @@ class TrainingTape(Stream):
         start = self.samples + 1 + sum(self.widths[1:j])
         return slice(start, start + self.widths[j])
 
-    def scratch(self) -> list[int]:
-        """Features that a step leaves as 0, the moves g apart."""
-        used = ("z", "p", "slope", "delta", "q", "fold", "cut", "odds", "square", "ahead", "spread")
-        return [row for name in self.slices if name.split()[0] in used for row in self.rows(name)]
-
     def weights(self, stream: Tensor, name: str = "w") -> list[Tensor]:
         """The matrices that the unit tokens hold."""
         found = []
@@ -81,6 +75,9 @@ class TrainingTape(Stream):
             rows = own[..., : self.widths[j - 1]]
             found.append(torch.cat([rows, own[..., -1:]], -1) if self.biases else rows)
         return found
+
+    def moves(self, full: Tensor, moving: Tensor) -> list[Tensor]:
+        return self.weights(moving, "g")
 
     def start(self, x: Tensor, y: Tensor, query: Tensor, w: Tensor) -> Tensor:
         """The tokens before the first step, but for `ask` and `absent` (batch..., tokens, width)."""
@@ -93,10 +90,7 @@ class TrainingTape(Stream):
             tokens[..., self.slices[f"unit {j}"]] = torch.eye(self.widths[j]).to(stream)
         return stream
 
-    def instruct(
-        self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float] = (1.0, 1.0)
-    ) -> None:
-        """Writes what a step is told: the rate (batch...), which samples count (batch..., n), Adam's corrections."""
+    def instruct(self, stream: Tensor, rate: Tensor, present: Tensor, corrections: tuple[float, float]) -> None:
         share = self.samples / present.sum(-1)
         share = share if self.moments else rate * share
         self.excuse(stream, present)
@@ -105,13 +99,11 @@ class TrainingTape(Stream):
             stream[..., self.owners(j), self.slices[f"ask {j}"]] = share[..., None, None] * names
         if "fade" in self.slices:
             stream[..., self.holders, self.slices["fade"]] = rate[..., None, None] * torch.eye(self.units).to(stream)
-        for name, told in zip(
-            ("lead", "lift"), (rate * corrections[0], stream.new_tensor(corrections[1])), strict=True
-        ):
+        for name, told in (("lead", rate * corrections[0]), ("lift", stream.new_tensor(corrections[1]))):
             if name in self.slices:
                 stream[..., self.holders, self.slices[name].start] = told[..., None].to(stream)
 
     def names(self) -> list[str]:
         """sample 0, ..., query, layer 1 / unit 0, ..."""
         units = [f"layer {j} / unit {k}" for j in self.layers for k in range(self.widths[j])]
-        return [*(f"sample {i}" for i in range(self.samples)), "query", *units]
+        return [*super().names(), *units]
