@@ -31,11 +31,12 @@ from headsmith.machines.tape.instruction import Sizes
 from headsmith.machines.tape.lowering import lower, slots_of
 from headsmith.machines.tape.modules import program_of
 from headsmith.machines.tape.program import TapeProgram
+from headsmith.machines.tape.ranges import WIDEST
 from headsmith.machines.tape.rule_tokens import rule_sizes
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 
-WIDEST = 384  # numbers that one slot gets for a linear layer alone; more of them go over several passes
+FULL = 384  # numbers that one slot gets for a linear layer alone; more of them go over several passes
 ROOM = 4.0  # the domain is this many times what the samples need, and each end of the norm table as well
 ULPS = 1e4  # roundings that a module may make on its way, in units of its largest number
 RANGES = (6, 7, 8, 9, 10)  # norm tables 2^-k .. 2^k, the shortest first: longer ones say little
@@ -53,10 +54,10 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     >>> vm(program, [[0.5, -0.25]]).value.shape, len(program)
     (torch.Size([1, 1]), 2)
     """
-    from headsmith.machines.tape.tape import MOST, Tape
+    from headsmith.machines.tape.tape import Tape
 
     if isinstance(module, DescentProgram | RuleProgram):
-        sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, WIDEST)
+        sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, FULL)
         vm = Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads)
         return vm, lower(module, sizes, domain=vm.domain)
     program, x = _read(module, tokens, sample, causal)
@@ -66,8 +67,8 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     found = lower(program, sizes, sample=x, norm=norm)
     needed = reach(found, x)
     domain = max(8.0, 2.0 ** math.ceil(math.log2(ROOM * needed)))
-    if needed <= MOST:
-        domain = min(MOST, domain)
+    if needed <= WIDEST:
+        domain = min(WIDEST, domain)
     return Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads, domain=domain, norm=norm), replace(
         found, domain=domain
     )
@@ -90,12 +91,10 @@ def hosted(
     found = lower(program, sizes, sample=x, norm=norm, domain=domain)
     needed = reach(found, x)
     if needed > domain:
-        from headsmith.machines.tape.tape import MOST
-
         enough = 2.0 ** math.ceil(math.log2(needed))
         which = f"hs.machine.Tape(domain={number(enough, 6)}) holds it"
-        if enough > MOST:
-            which = f"no block holds more than {number(MOST, 6)}, measure the tokens in larger units"
+        if enough > WIDEST:
+            which = f"no block holds more than {number(WIDEST, 6)}, measure the tokens in larger units"
         raise Refusal(
             f"a row of {program.name} reaches {number(needed)} on the samples, the domain of this machine ends at "
             f"{number(domain)}: {which}"
@@ -196,7 +195,7 @@ def _block(program: ChainProgram) -> tuple[int, int]:
     norms = max((stage.features for stage in stages if isinstance(stage, NormProgram)), default=1)
     widths = [n for stage in stages if isinstance(stage, LinearProgram) for n in stage.weight.shape]
     widest = max([*widths, features(program) or 1])
-    slot = max(heads * size, norms, min(widest, WIDEST), -(-widest // 4))
+    slot = max(heads * size, norms, min(widest, FULL), -(-widest // 4))
     return shared(slot, heads), heads
 
 
