@@ -21,7 +21,7 @@ from headsmith.machines.tape.tables import Worth
 from headsmith.proof.rounding import Format, gamma
 
 from ..data import random
-from .exact import every_instruction, exact, far, instruction, program, small, state
+from .exact import every_instruction, exact, far, program, small, state
 
 COARSE = Format("coarse", 2.0**-12, 2.0**-1022)
 FREE = dict.fromkeys(ACTIVATIONS, (0.0, 0.0, 1.0))
@@ -228,13 +228,15 @@ def test_a_causal_view_pays_for_no_later_key():
         for causal in (True, False)
     ]
     assert float(bounds[0]) < 1e-12 and float(bounds[1]) > 0.4
+    undecided, far = torch.tensor([[0.0], [1.0]]).double(), torch.tensor([[0.0], [40.0]]).double()
+    assert attended(far, undecided, v, "causal") < 0.01 * attended(far, undecided, v, "heads")
 
 
 def test_the_softmax_of_a_view_rounds():
-    line = instruction(1, view="heads")
-    done = run(line, state(), small().sizes, small().tables)
-    free = Errors(small().ranges, Worth(Lattice(0.0, 0.0), Lattice(0.0, 0.0), FREE))
-    assert 1e-16 < free.a_posteriori(done).rounding < 1e-13
+    k, q, v = (random(5, 8, seed=part) for part in range(3))
+    for view in ("heads", "causal", "whole"):
+        assert attended(k, q, v, view, e=(0.0,) * 3) == 0.0
+        assert 1e-16 < attended(k, q, v, view, rounds=True, e=(0.0,) * 3) < 1e-13
 
 
 def test_adding_to_a_slot_rounds_once(monkeypatch):
@@ -282,7 +284,7 @@ def test_promises_round_as_much_as_any_state(monkeypatch):
     own = errors(slot=64)
     met = own._unit_met(unit([1.0, *[0.0] * 63]), 0.0, 0.0, True)
     slip = gamma(65, 2.0**-40)
-    assert 0.3 * slip < met <= own.promises()["unit"].rounding
+    assert 0.3 * slip < met <= own._unit_a_priori(0.0, 0.0, True) < own.promises()["unit"].rounding
     reads = gamma(64 * 3 + 5, 2.0**-40) * 256
     assert own.promises()["self"].rounding == pytest.approx(reads + 2 * 256 * (1 + 2.0**-10) * 2.0**-40, rel=1e-6)
 
@@ -294,6 +296,7 @@ def test_promises_of_views_are_those_of_the_widest_keys():
     q = torch.zeros(2, 2).double()
     near, moved = (module_attended(Instruction("view", (), view="whole"), k, t, k) for t in (q, q + 1e-9))
     assert 0.3 * own.promises()["whole"].approximation < float((moved - near).abs().max())
+    assert float((moved - near).abs().max()) <= own.promises()["whole"].approximation
     assert own.promises()["heads"].approximation < own.promises()["whole"].approximation
     coarse = errors(entry=(1e-9, 0.0), root=(1e-3, 0.0), slot=2)  # a norm that costs more than its weights
     assert coarse.promises()["whole"].approximation > coarse.promises()["unit"].approximation

@@ -81,7 +81,7 @@ class Tape(Machine):
             raise Refusal(f"norm is the range of |c|^2 + g, from below to above, not ({low!r}, {high!r})")
         if not 1 <= self.domain <= WIDEST:
             raise Refusal(
-                f"domains of tapes are proved from 1 to {exactly(WIDEST)}, not {exactly(self.domain)}: scale the program"
+                f"domains are proved from 1 to {exactly(WIDEST)}, not {exactly(self.domain)}: scale the program"
             )
         self.root = positive("the error of the table of 1/sqrt", root)
         self.reads = frozen.count(self.sizes) + 1, slots * slot + len(frozen.MORE)
