@@ -36,7 +36,7 @@ from headsmith.machines.tape.rule_tokens import rule_sizes
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 
-WIDE_SLOT = 384  # numbers that one slot gets for a linear layer alone; more of them go over several passes
+FULL = 384  # numbers that one slot gets for a linear layer alone; more of them go over several passes
 ROOM = 4.0  # the domain is this many times what the samples need, and each end of the norm table as well
 ULPS = 1e4  # roundings that a module may make on its way, in units of its largest number
 RANGES = (6, 7, 8, 9, 10)  # norm tables 2^-k .. 2^k, the shortest first: longer ones say little
@@ -57,7 +57,7 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     from headsmith.machines.tape.tape import Tape
 
     if isinstance(module, DescentProgram | RuleProgram):
-        sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, WIDE_SLOT)
+        sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, FULL)
         vm = Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads)
         return vm, lower(module, sizes, domain=vm.domain)
     program, x = _read(module, tokens, sample, causal)
@@ -195,7 +195,7 @@ def _block(program: ChainProgram) -> tuple[int, int]:
     norms = max((stage.features for stage in stages if isinstance(stage, NormProgram)), default=1)
     widths = [n for stage in stages if isinstance(stage, LinearProgram) for n in stage.weight.shape]
     widest = max([*widths, features(program) or 1])
-    slot = max(heads * size, norms, min(widest, WIDE_SLOT), -(-widest // 4))
+    slot = max(heads * size, norms, min(widest, FULL), -(-widest // 4))
     return shared(slot, heads), heads
 
 

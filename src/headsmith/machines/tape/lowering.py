@@ -34,6 +34,7 @@ from headsmith.machines.tape.descending import lower_descent
 from headsmith.machines.tape.held import Held, added
 from headsmith.machines.tape.instruction import Instruction, Rows, Sizes
 from headsmith.machines.tape.program import Stretch, TapeProgram
+from headsmith.machines.tape.ranges import LONGEST
 from headsmith.machines.tape.rule_tokens import lower_rule
 from headsmith.records.shown import exactly, number
 from headsmith.refusal import Refusal
@@ -245,10 +246,11 @@ class _Lowering:
         s = 2.0 ** round(math.log2(math.sqrt(least * most) / math.sqrt(low * high)) / 2)
         if not least <= s * s * low <= s * s * high <= most:
             half = 2.0 ** math.ceil(math.log2(high / low) / 2 + 2)
+            which = f"hs.machine.Tape(..., norm=({exactly(1 / half)}, {exactly(half)})) does"
             raise Refusal(
-                f"{reading.name} meets variances from {number(low)} to {number(high)} on the samples, a ratio "
-                f"above the {number(most / least)} that the norm table of this block holds: "
-                f"hs.machine.Tape(..., norm=({exactly(1 / half)}, {exactly(half)})) does"
+                f"{reading.name} meets variances from {number(low)} to {number(high)} on the samples, a ratio above "
+                f"the {number(most / least)} that the norm table of this block holds: "
+                f"{which if half * half <= LONGEST else 'no table reaches so far'}"
             )
         return s
 
