@@ -12,6 +12,7 @@ UNITS = "tests/constructions/test_anchored.py"
 TWICE = "tests/functions/test_asked.py"
 
 TERMS = "(walls + self._off(target) + sharp)"
+APART = "np.maximum(times * high - low, high - times * low)"
 
 MUTANTS = [
     Mutant("what a cell is wide", BUMPS, TERMS, "(self._off(target) + sharp)", CELLS),
@@ -20,6 +21,18 @@ MUTANTS = [
     Mutant("half of the values off the function", BUMPS, TERMS, "(walls + self._off(target) / 2 + sharp)", CELLS),
     Mutant("the leak of other cells", BUMPS, TERMS, "(walls + self._off(target))", CELLS),
     Mutant("rounding of the second layer", BUMPS, "(4 * bumps.cells + 40) * fmt.unit * size", "0.0", CELLS),
+    Mutant("rounding of the printed sum", BUMPS, "(4 * bumps.cells + 40) * fmt.unit * times * most", "0.0", CELLS),
+    Mutant("sums of printed columns", BUMPS, "times = 1 if bumps.average else bumps.cells", "times = 1", CELLS),
+    Mutant("f below the sums", BUMPS, APART, "(times * high - low)", CELLS),
+    Mutant("f above the sums", BUMPS, APART, "(high - times * low)", CELLS),
+    Mutant("f outside of the values", BUMPS, "return (apart + around)", "return (apart)", CELLS),
+    Mutant(
+        "slopes on the other side of a kink",
+        "src/headsmith/functions/several.py",
+        "u[1].union(other[1])",
+        "u[1]",
+        "tests/proof/test_steepness.py",
+    ),
     Mutant("the error of Range in the sums", BUMPS, "e = 2 * n * (own + shift)", "e = 2 * n * shift", CELLS),
     Mutant("half of the error of the sums", BUMPS, "e = 2 * n * (own + shift)", "e = n * (own + shift)", CELLS),
     Mutant("sums that are off", BUMPS, "gap, weight = 0.5 - 2 * e,", "gap, weight = 0.5,", CELLS),

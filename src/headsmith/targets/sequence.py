@@ -29,15 +29,16 @@ from headsmith.compiler.request import Request
 from headsmith.compiler.several import VARIABLES, grid_heads, printed_cells, too_many
 from headsmith.compiler.target import Input, Target, as_expression
 from headsmith.constructions.bumps import METHODS as BUMPS
-from headsmith.constructions.bumps import SAMPLES, bumps_for
+from headsmith.constructions.bumps import bumps_for, finest
 from headsmith.constructions.design import Design, Short, many
 from headsmith.constructions.gather import Gathered, variable_names
 from headsmith.functions import Expression
 from headsmith.functions.asked import ULPS, asked
+from headsmith.functions.misbehaviour import PIECES
 from headsmith.functions.several import at_point, evaluator
 from headsmith.proof.domain import Domain, Interval
 from headsmith.proof.rounding import ASSUMPTIONS
-from headsmith.records.shown import exactly
+from headsmith.records.shown import exactly, upper
 from headsmith.refusal import Refusal
 from headsmith.search.tensor_grid import Search, TooRough
 from headsmith.targets.reading import check_sizes, plain_name
@@ -143,11 +144,6 @@ class SequenceMap(Target):
 
     def statement(self, request: Request) -> str:
         inputs = f"{request.dtype} {request.domain}^({self.tokens} x {self.features}), f = {self}"
-        if request.method == "printed":
-            return (
-                f"|network(X) - f(X)| <= bound in every entry on {SAMPLES} random {inputs}: measured; as printed the "
-                "construction promises nothing"
-            )
         return f"|network(X) - f(X)| <= bound in every entry, for every {inputs}" + (
             f", if {self.condition}" if self.code else ""
         )
@@ -205,8 +201,13 @@ class SequenceMap(Target):
             raise too_many(str(self), self.evaluate, box, request.eps, instead)
         if self.code:
             return self._sampled(request)
-        heads = grid_heads(str(self), self.f, self.variables, box, request)
+        heads = grid_heads(str(self), self.f, self.variables, box, request, self._instead(request))
         return (Gathered(head, self.tokens) for head in heads)
+
+    def _instead(self, request: Request) -> str:
+        """What follows a kink: cells."""
+        least = max(request.eps, finest(self, request.domain))
+        return f"method='bumps' has eps = {upper(least)}" if least < math.inf else PIECES
 
     def _sampled(self, request: Request) -> Iterator[Design]:
         for aim in AIMS:
