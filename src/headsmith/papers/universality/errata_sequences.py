@@ -63,9 +63,9 @@ def summed_columns() -> Evidence:
 
 @erratum(
     PAPER,
-    "B7 Lemma 3.11, sup norm",
-    printed="bumps end at the walls of cells, where the output averages f along a whole line, however fine the grid",
-    repair="straddling ramps: sup error falls like 1/g",
+    "B7 Lemma 3.12, nearest cell",
+    printed="softmax selects the value of the cell nearest to X: at its wall it averages f along a whole line",
+    repair="ramps that straddle the wall: the error falls like 1/g",
     where="constructions/bumps.py",
 )
 def walls() -> Evidence:
