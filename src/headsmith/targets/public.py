@@ -9,6 +9,7 @@ tensor([0.2500], dtype=torch.float64)
 from headsmith.targets.clip import Clip
 from headsmith.targets.descent import Descent
 from headsmith.targets.equivariant import EquivariantMap
+from headsmith.targets.least_squares import LeastSquares
 from headsmith.targets.product import Product
 from headsmith.targets.prompt_clip import PromptClip
 from headsmith.targets.recall import Recall
@@ -21,6 +22,7 @@ __all__ = [
     "Clip",
     "Descent",
     "EquivariantMap",
+    "LeastSquares",
     "Product",
     "PromptClip",
     "Recall",
