@@ -2,6 +2,7 @@
 
 hs.machine.Solver(features, samples, eps)                        regressions from prompts
 hs.machine.Attention(features, head_dim, tokens, domain, eps)    attention heads, linear layers, MLPs from prompts
+hs.machine.TokenGrid(features, head_dim, tokens, domain, heads)  Thm 4.1: all weights in every token, H heads a row
 hs.machine.Neurons, hs.machine.Gradients                         Hopfield layers: the patterns carry the weights
 """
 
@@ -9,8 +10,9 @@ from headsmith.machines.attention import Attention
 from headsmith.machines.hopfield import Gradients, Neurons
 from headsmith.machines.result import Result
 from headsmith.machines.solver import Solver
+from headsmith.machines.token_grid import TokenGrid
 
-__all__ = ["Attention", "Gradients", "Neurons", "Result", "Solver"]
+__all__ = ["Attention", "Gradients", "Neurons", "Result", "Solver", "TokenGrid"]
 
 
 def __dir__() -> list[str]:
