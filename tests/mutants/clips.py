@@ -13,6 +13,14 @@ MOVED = 'moved = request.format.tiny * (d * (domain.size("x") + steepest * domai
 REACH = 'size = target.features * domain.size("w") * domain.size("x") * INFLATE + domain.size("t")'
 
 MUTANTS = [
+    Mutant("gains are not rounded", PROMPT, "terms=d + 3 + own,", "terms=d + 3,", ON_PROMPT),
+    Mutant(
+        "the largest gain for a token's sum",
+        "src/headsmith/targets/prompt_clip.py",
+        "return float(sizes.sum(1).max()),",
+        "return float(sizes.max()),",
+        ON_PROMPT,
+    ),
     Mutant("error of the heads", CLIP, "own.approximation.bound + z.app", "z.app", ON_CLIP),
     Mutant("half the error of the heads", CLIP, "own.approximation.bound +", "own.approximation.bound / 2 +", ON_CLIP),
     Mutant(
