@@ -55,7 +55,7 @@ MUTANTS = [
         "torch.tensor([approximation / 2, rounding]",
     ),
     _mutant("end of an activation's proof", "attention", "entry > MARGIN * self.domain", "entry > math.inf"),
-    _mutant("end of the table", "attention", " and float(executed) <= self.reach)", ")"),
+    _mutant("end of the table", "attention", " and float(executed) <= reach)", ")"),
     _mutant("scores that no null key silences", "bending", "<= SWITCH / 2:", "<= math.inf:"),
     _mutant(
         "scores that are no numbers",

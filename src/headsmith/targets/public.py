@@ -14,6 +14,7 @@ from headsmith.targets.product import Product
 from headsmith.targets.prompt_clip import PromptClip
 from headsmith.targets.recall import Recall
 from headsmith.targets.relu_network import ReluNetwork
+from headsmith.targets.routed_clip import RoutedClip
 from headsmith.targets.rule import ResidualRule
 from headsmith.targets.sequence import SequenceMap
 from headsmith.targets.training.target import Training
@@ -28,6 +29,7 @@ __all__ = [
     "Recall",
     "ReluNetwork",
     "ResidualRule",
+    "RoutedClip",
     "SequenceMap",
     "Training",
 ]

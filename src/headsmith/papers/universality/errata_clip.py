@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 
@@ -11,7 +13,9 @@ from headsmith.doors.compile import compile
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.papers.universality.staircases import repaired_sentinels
 from headsmith.proof.statement import Head
+from headsmith.reference.scalar_head import attend
 from headsmith.targets.prompt_clip import PromptClip
+from headsmith.targets.routed_clip import RoutedClip
 
 PAPER = "softmax-universality"
 
@@ -71,3 +75,27 @@ def corollary_sizes() -> Evidence:
     before = (2 / p) / (eps / 4)
     after = _sup([rules.printed(-1, 1, p, eps)], -1, 1) / eps
     return before, after, before > 1, after <= 1
+
+
+@erratum(
+    PAPER,
+    "Thm 3.4, general G",
+    printed="error max(|a|, |b|) eps_0 + (b - a)/p for any G: at a tie half is written into each row",
+    repair="at least a margin away from the borders between rows, proved",
+    where="constructions/routed.py",
+)
+def ties_between_rows() -> Evidence:
+    """[-1, 1], p = 40 anchors in two rows by turns, eps_0 = 1e-3: the promise is 0.051."""
+    p, eps = 40, 1e-3
+    head = rules.staircase(-1, 1, p, math.log((p - 2) / eps))
+    z = np.linspace(-1, 1, 40_001)
+    weights = attend(z, head.slopes, head.offsets)
+    out = np.stack([weights[:, row::2] @ head.values[row::2] for row in (0, 1)], 1)
+    nearest = np.abs(z[:, None] - head.values).argmin(1) % 2
+    truth = np.stack([np.where(nearest == row, z, 0.0) for row in (0, 1)], 1)
+    before, promised = float(np.abs(out - truth).max()), eps + 2 / p
+    routed = RoutedClip([[1.0]], [0.0], edges=[-0.5, 0.0, 0.5], into=[0, 1, 0, 1], margin=0.1)
+    net = compile(routed, domain=(-1, 1), eps=0.05)
+    [x] = net.target.sample(net.certificate.domain, 2000, torch.Generator().manual_seed(0))
+    after = float(net.certify(x).max())
+    return before, after, before > 0.45 > promised, after <= net.certificate.bound <= promised
