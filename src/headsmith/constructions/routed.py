@@ -1,14 +1,15 @@
-"""One head that truncates z and writes it into the row of its interval: Thm 3.4 with a general G, repaired.
+"""One head that truncates z and writes it into the row of its interval, right away from the borders between rows.
 
-softmax-universality Thm 3.4 lets anchor k write into any row G(k) and claims, with the sharpness for two leaders,
-|out - Range(w . x + t) e_G| <= max(|a|, |b|) eps_0 + (b - a)/p. Where z ties between anchors of different rows the head
-writes half into each, half of |z| away from either; as a continuous map it cannot do anything else. So the claim is
-made where it can hold: at least `margin` away from every edge between rows,
+The print lets anchor k write into any row G(k) and claims, with the sharpness for two leaders, the bound that it has
+for one row, max(|a|, |b|) eps_0 + (b - a)/p. Where z ties between anchors of different rows the head writes half into
+each, half of |z| away from either; a continuous map cannot do anything else. So the claim is made where it can hold, at
+least `margin` away from every edge between rows:
 
     |row r of the head - [G(z) = r] Range(z)| <= sup over the intervals between the edges, each proved by itself.
 
 The anchors are uniform with both ends, c = 5.43 as ever. Anchors switch half a step from an edge at most, and weights
 fall from there like exp(-c distance/dL): dL = margin c / (c/2 + ln(2 M/eps)) is fine enough.
+(softmax-universality Thm 3.4 with a general G, repaired.)
 """
 
 from __future__ import annotations
