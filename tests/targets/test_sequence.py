@@ -134,6 +134,31 @@ def test_bumps_follow_a_kink_and_the_grid_says_so(kinked):
     assert float(np.abs(net(X).numpy() - truth).max()) <= net.certificate.bound
 
 
+ONE = Map(["sin(2*x1)*x2 + x1/2"], tokens=2, features=1, scalar=True)
+
+
+@pytest.mark.parametrize(
+    ("method", "eps"), [("auto", 1e-4), ("bumps", 0.6), ("softmax", 0.6), ("printed", 0.6)], ids=lambda v: str(v)
+)
+def test_a_scalar_map_by_every_method(method, eps, tmp_path):
+    """Lemmas 3.12 and 3.13: a whole sequence to one number, as printed and repaired."""
+    net = hs.compile(ONE, domain=(-1, 1), eps=eps, method=method)
+    X = torch.rand(500, 2, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2 - 1
+    truth = torch.sin(2 * X[:, 0, 0]) * X[:, 1, 0] + X[:, 0, 0] / 2
+    error = float((net(X) - truth).abs().max())
+    assert net(X).shape == (500,) and error <= net.certificate.bound and net.certificate.kind == "proved"
+    assert (net.certificate.bound <= eps) == (method != "printed") and (method != "printed" or error > 4)
+    assert hs.certify(net.save(tmp_path / "one.safetensors")).status == 0
+    lemma = {"auto": "gather", "softmax": "Lemma 3.13, repaired"}.get(method, "Lemma 3.12")
+    assert lemma in net.plan.method and "-> one number" in str(net.plan)
+
+
+@pytest.mark.parametrize("wrong", [{"f": ["x1", "x2"]}, {"f": f, "lipschitz": 4.0}, {"scalar": 1}])
+def test_a_scalar_map_is_one_formula(wrong):
+    with pytest.raises(hs.Refusal, match="one formula"):
+        Map(**{"f": ["x1"], "tokens": 2, "features": 1, "scalar": True} | wrong)
+
+
 def edited(net, tmp_path, edit):
     """The verdict on a file of the network with something changed and every hash made right."""
     manifest, tensors = read(net.save(tmp_path / "honest.safetensors"))

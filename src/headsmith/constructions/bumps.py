@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 SHARPNESS = 5.43  # beta dL^2 at which a head of anchors follows Range within 0.0615 dL
 METHODS = {"bumps": "Thm 3.14, repaired", "softmax": "Cor 3.15, repaired", "printed": "Thm 3.14 as printed"}
+SCALAR = {"bumps": "Lemma 3.12, repaired", "softmax": "Lemma 3.13, repaired", "printed": "Lemma 3.12 as printed"}
 LARGEST = 1024
 """Cells: the second layer compares all pairs of them."""
 DELTA = 0.25
@@ -114,7 +115,7 @@ class Cells(Design):
     name, serves = "cells", "sequence"
     layers = 2
     bumps: Bumps
-    values: np.ndarray  # (cells, tokens, features)
+    values: np.ndarray  # (cells, tokens, features), or (cells, 1, 1) of a scalar map
 
     @property
     def keys(self) -> int:
@@ -135,7 +136,7 @@ class Cells(Design):
 
     def method(self, target: Any) -> str:
         word = "printed" if self.printed else "softmax" if self.bumps.reader == "softmax" else "bumps"
-        return f"{METHODS[word]}: bumps on a grid of cells"
+        return f"{(SCALAR if target.scalar else METHODS)[word]}: bumps on a grid of cells"
 
     def size(self) -> str:
         """g^(dn) = 6^2 = 36 cells, 72 heads in layer 1."""
@@ -175,7 +176,7 @@ class Cells(Design):
         bumps = replace(_bumps(target, request, g), anchors=anchors, beta=float(network.layers["pick"].scale))  # type: ignore[arg-type]
         if bumps.cells != cells or min(anchors - 1, bumps.beta) <= 0:
             raise Altered("the stored cells are no grid")
-        return cls(bumps, table[:, 2:].double().numpy().reshape(cells, target.tokens, target.features))
+        return cls(bumps, table[:, 2:].double().numpy().reshape(cells, *target.shape))
 
 
 def bumps_for(target: Any, request: Request) -> Iterator[Cells]:
@@ -194,7 +195,7 @@ def bumps_for(target: Any, request: Request) -> Iterator[Cells]:
         )
     bumps = _bumps(target, request, g)
     values = target.evaluate(*bumps.centres().reshape(bumps.cells, -1).T).T
-    values = values.reshape(-1, target.tokens, target.features).astype(request.dtype).astype(np.float64) + 0.0
+    values = values.reshape(-1, *target.shape).astype(request.dtype).astype(np.float64) + 0.0
     if request.method != "printed":
         needed = math.log(bumps.cells * (float(np.ptp(values)) + 1e-300) / (0.02 * request.eps) + 2)
         bumps = replace(bumps, beta=needed / (0.4 * (0.9 * entries if bumps.reader == "attention" else 1.0)))
@@ -262,7 +263,7 @@ def anyhow(bumps: Bumps, values: np.ndarray, around: float, fmt: Format) -> tupl
 
 
 def bump_network(bumps: Bumps, values: np.ndarray, dtype: torch.dtype = torch.float64) -> Network:
-    """values (cells, tokens, features): f at the centres."""
+    """values (cells, tokens, features): f at the centres; fewer for a map into fewer numbers."""
     n, d, cells = bumps.tokens, bumps.features, bumps.cells
     slope, bias = bumps.ramp()
     names = [*(f"x.{i}" for i in range(d)), *(f"position.{t}" for t in range(n)), "one"]
@@ -282,18 +283,20 @@ def bump_network(bumps: Bumps, values: np.ndarray, dtype: torch.dtype = torch.fl
                 coefficient.append([[sign * slope * scale, *offsets], [1.0, *[0.0] * n]])
                 written.append([first + j])
     query = Sparse(index, torch.tensor(coefficient, dtype=torch.float64).to(dtype), width)
-    table = torch.zeros(cells, 2 + n * d, dtype=torch.float64)
+    rows, columns = values.shape[1:]
+    count = rows * columns
+    table = torch.zeros(cells, 2 + count, dtype=torch.float64)
     table[:, 1] = 1.0
-    table[:, 2:] = torch.tensor(values.reshape(cells, n * d))
+    table[:, 2:] = torch.tensor(values.reshape(cells, count))
     spread = Affine(
-        Select([[first + j, *[-1] * (1 + n * d)] for j in range(cells)], width), table.to(dtype), [0] * cells
+        Select([[first + j, *[-1] * (1 + count)] for j in range(cells)], width), table.to(dtype), [0] * cells
     )
-    outputs = [*range(2, 2 + n * d)]
+    outputs = [*range(2, 2 + count)]
     read = Attention(
-        Select([[0 if bumps.reader == "attention" else 1]], 2 + n * d),
-        Select([[0]], 2 + n * d),
-        Select([outputs], 2 + n * d),
-        Select.writing([[*range(n * d)]], n * d),
+        Select([[0 if bumps.reader == "attention" else 1]], 2 + count),
+        Select([[0]], 2 + count),
+        Select([outputs], 2 + count),
+        Select.writing([[*range(count)]], count),
         visible="all",
         scale=bumps.beta,
     )
@@ -305,6 +308,8 @@ def bump_network(bumps: Bumps, values: np.ndarray, dtype: torch.dtype = torch.fl
         "spread": spread,
         "pick": read,
         "mix": TokenMix(Dense(torch.full((1, cells), share, dtype=dtype))),
-        "part": Affine(Select([[t * d + i for i in range(d)] for t in range(n)], n * d), None, [0] * n),
+        "part": Affine(
+            Select([[t * columns + i for i in range(columns)] for t in range(rows)], count), None, [0] * rows
+        ),
     }
     return Network(layers, tokens=[f"token.{t}" for t in range(n)], features=names)

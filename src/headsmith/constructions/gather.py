@@ -44,7 +44,7 @@ class Gathered(Grid):
         return Design.size(self).replace("key", "memory token")
 
     def network(self, target: Any, dtype: str) -> Network:
-        return gathered_network(self.head, target.tokens, target.features, getattr(torch, dtype))
+        return gathered_network(self.head, target.tokens, target.features, getattr(torch, dtype), target.shape)
 
     def prove(self, target: Any, request: Request) -> Bound:
         """The bound of the grid head; for code from samples, conditional on the constant it comes with."""
@@ -62,9 +62,14 @@ class Gathered(Grid):
         return cls(stored_head(network, len(target.variables)), target.tokens)
 
 
-def gathered_network(head: TensorHead, tokens: int, features: int, dtype: torch.dtype) -> Network:
-    """Lift, gather (head j copies token j into every token), grid, and each token reads its own outputs."""
-    count = tokens * features
+def gathered_network(
+    head: TensorHead, tokens: int, features: int, dtype: torch.dtype, shape: tuple[int, int] | None = None
+) -> Network:
+    """Lift, gather (head j copies token j into every token), grid, and each token reads its own outputs.
+
+    shape: outputs (tokens, features), where they are fewer than the inputs: the first tokens read them.
+    """
+    count, (rows, columns) = tokens * features, shape or (tokens, features)
     own, gathered = [f"x.{i}" for i in range(features)], variable_names(count)
     names = [*own, *gathered, "one", *output_names(head), *memory_names(head, gathered)]
     width, first = len(names), features + count
@@ -86,7 +91,11 @@ def gathered_network(head: TensorHead, tokens: int, features: int, dtype: torch.
             residual=True,
         ),
         "grid": grid_layer(head, range(features, first + 1), written, width, dtype),
-        "read": Affine(Select([[written[t * features + i] for i in range(features)] for t in range(tokens)], width)),
+        "read": Affine(
+            Select([[written[t * columns + i] for i in range(columns)] for t in range(rows)], width),
+            None,
+            None if rows == tokens else range(rows),
+        ),
     }
     variables: dict[str, Any] = {
         name: ("gather", 0, slice(features + i, features + i + 1)) for i, name in enumerate(gathered)
