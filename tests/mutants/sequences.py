@@ -6,6 +6,7 @@ BUMPS = "src/headsmith/constructions/bumps.py"
 GATHER = "src/headsmith/constructions/gather.py"
 ANCHORED = "src/headsmith/constructions/anchored.py"
 ASKED = "src/headsmith/functions/asked.py"
+EXPLICIT, ON_EXPLICIT = "src/headsmith/constructions/explicit_relu.py", "tests/constructions/test_explicit_relu.py"
 CELLS = "tests/constructions/test_bumps.py"
 SEQUENCES = "tests/targets/test_sequence.py"
 UNITS = "tests/constructions/test_anchored.py"
@@ -15,6 +16,18 @@ TERMS = "(walls + self._off(target) + sharp)"
 APART = "np.maximum(times * high - low, high - times * low)"
 
 MUTANTS = [
+    Mutant("cells of no width", EXPLICIT, "volume * wide**p + ", "", ON_EXPLICIT),
+    Mutant(
+        "shells of the printed volume",
+        EXPLICIT,
+        "self.half**count if printed else",
+        "self.half**count if True else",
+        ON_EXPLICIT,
+    ),
+    Mutant("no shells", EXPLICIT, " + share * shells * (2 * most) ** p)", ")", ON_EXPLICIT),
+    Mutant(
+        "cells of half their width", EXPLICIT, "* self.half / self.g\n", "* self.half / self.g / 2.5\n", ON_EXPLICIT
+    ),
     Mutant("what a cell is wide", BUMPS, TERMS, "(self._off(target) + sharp)", CELLS),
     Mutant("half of what a cell is wide", BUMPS, TERMS, "(walls / 2 + self._off(target) + sharp)", CELLS),
     Mutant("values off the function", BUMPS, TERMS, "(walls + sharp)", CELLS),

@@ -81,7 +81,7 @@ def walls() -> Evidence:
     "B5 Lemma 3.11, volume",
     printed="the shells between cells have volume B^N (1 - (1-delta)^N)",
     repair="(2B)^N (1 - (1-delta)^N)",
-    where="constructions/bumps.py",
+    where="constructions/explicit_relu.py",
 )
 def volume() -> Evidence:
     g, delta, n = 4, 0.2, 3
