@@ -170,9 +170,6 @@ class LeastSquares(Target):
             penalty = arb_mat([[arb(self.l2) * n if i == j else arb(0) for j in range(d)] for i in range(d)])
             return [row[0] for row in (X.transpose() * X + penalty).solve(X.transpose() * labels).tolist()]
 
-    def printed_keys(self, request: Request) -> float | None:
-        return None
-
     def designs(self, request: Request) -> Iterator[Design]:
         pace, printed = self.pace(request), request.method == "printed"
         rate = pace.rate(request.dtype)
