@@ -7,8 +7,7 @@ import pytest
 import torch
 
 import headsmith as hs
-from headsmith.compiler.request import Request
-from headsmith.constructions.bumps import Bumps, Cells, leak
+from headsmith.constructions.bumps import Bumps, Cells, anyhow, leak
 from headsmith.constructions.design import Altered
 from headsmith.proof.rounding import FORMATS
 from headsmith.proof.statement import Head
@@ -80,10 +79,32 @@ def test_what_is_stored_is_what_was_built():
         Cells.stored(Map(["x1", "x2", "x3"], 3, 1), design.network(target, "float64"), request, {})
 
 
-def test_printed_cells_are_measured_again_from_the_file():
-    design, request = planned(LINE, 0.3, method="printed")
-    assert design.prove(LINE, request) == design.prove(LINE, request)
-    assert not design.promises and isinstance(request, Request)
+@pytest.mark.parametrize("level", [1.0, -1.0])
+def test_a_constant_comes_out_as_often_as_there_are_cells(level):
+    """W_O = 1 sums equal columns: the printed network of f = 1 is off by all cells but one."""
+    constant = Map([f"{level} + 0*x1"], tokens=1, features=1)
+    design, request = planned(constant, 0.3, method="printed")
+    most = design.bumps.cells - 1
+    assert not design.promises and most * (1 - 1e-12) <= error(constant, design, request)
+    assert error(constant, design, request) <= design.prove(constant, request).total <= most * (1 + 1e-9)
+
+
+def test_whichever_cell_is_picked():
+    """One cell, averaged: its value is off by the half width of the cell, and nothing is lost."""
+    bumps = Bumps(1, 1, 1, 0.0, 1.0, 0.25, 1.0)
+    values = np.zeros((1, 1, 1))
+    assert anyhow(bumps, values, 1.0, FORMATS["float64"]) == (1.0 + 1e-12, 0.0)
+    apart = anyhow(replace(bumps, g=2), np.array([-3.0, 2.0])[:, None, None], 0.5, FORMATS["float64"])[0]
+    assert 5.5 <= apart <= 5.5 * (1 + 1e-11)
+
+
+def test_rounding_of_the_printed_sum():
+    """A third is not a float32: the sum of all columns slips by more than the approximation allows for."""
+    constant = Map(["1000001 + 0*x1"], tokens=1, features=1)
+    design, request = planned(constant, 100.0, "float32", method="printed")
+    design = Cells(replace(design.bumps, g=49), np.full((49, 1, 1), 1000001.0))
+    bound = design.prove(constant, request)
+    assert bound.approximation < error(constant, design, request) <= bound.total
 
 
 class Crooked(Bumps):

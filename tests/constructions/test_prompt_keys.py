@@ -7,6 +7,7 @@ import torch
 import headsmith as hs
 from headsmith.compiler.request import Request
 from headsmith.constructions import clip as rules
+from headsmith.constructions import prompt_keys
 from headsmith.constructions.prompt_keys import PrintedPromptKeys, PromptKeys, reach
 from headsmith.proof.statement import Head
 
@@ -27,6 +28,31 @@ def test_every_value_of_z_is_proved():
     assert 13 <= reach(target, request.domain) <= 13.001
     bound = PromptKeys((Head.table([0.0], [0.0], [0.0]),)).prove(target, request)
     assert 13 <= bound.approximation <= 13.14
+
+
+def test_gains_reach_as_far_as_the_largest_token():
+    """Gains (1, 1) and (-3, 2): z = 3 (3 + 2) + 1 at the second token."""
+    target = hs.target.PromptClip(2, 2, -40, 40, weight=3, shift=1, gains=[[1.0, 1.0], [-3.0, 2.0]])
+    request = asked(target, (-1, 1))
+    assert 16 <= reach(target, request.domain) <= 16.001
+    assert 16 <= PromptKeys((Head.table([0.0], [0.0], [0.0]),)).prove(target, request).approximation <= 16.2
+
+
+def test_a_gain_is_rounded_and_so_is_its_product(monkeypatch):
+    """One feature, steep in z: a third is no float32, its product with x none either."""
+    slope, third = 1e5, 1 / 3
+    target = hs.target.PromptClip(1, 1, weight=2.0, shift=0.0, gains=[[third]])
+    design = PromptKeys((step(slope, -slope * 0.5).cast("float32"),))
+    x = torch.linspace(1.4, 1.6, 4001)[:, None, None]
+    found = design.network(target, "float32")(target.encode(x, torch.ones(4001, 1), torch.zeros(4001, 1)))[:, 0, 0]
+    [head] = design.held
+    exact = torch.tanh((head.slopes[1] * x[:, 0, 0].double() * third + head.offsets[1]) / 2)
+    error = float((found.double() - exact).abs().max())
+    counted, real = [], prompt_keys.prove_rounding
+    monkeypatch.setattr(prompt_keys, "prove_rounding", lambda *a, **k: counted.append(k["terms"]) or real(*a, **k))
+    assert 5e-4 < error <= design.prove(target, asked(target, (-2, 2), "float32")).rounding
+    design.prove(hs.target.PromptClip(1, 1, weight=2.0, shift=0.0), asked(target, (-2, 2), "float32"))
+    assert counted == [6, 4]  # the cast of the gain and its product, on top of d + 3
 
 
 def test_terms_that_cancel_are_paid_for():

@@ -70,6 +70,11 @@ def _line(seed: int, activation: str, view: str, unit: bool = False) -> Instruct
     )
 
 
+def _token_grid(heads: int) -> tuple[Machine, tuple[Any, ...]]:
+    program, x = filled(1, domain=0.9, tokens=4, features=2, rows=2)
+    return hs.machine.TokenGrid(features=2, head_dim=2, tokens=4, domain=1.0, heads=heads), (program, x)
+
+
 EXAMPLES: dict[str, Callable[[], tuple[Machine, tuple[Any, ...]]]] = {
     "solver: ols": lambda: _solver(hs.prompt.ols(DATA, TARGET)),
     "solver: lasso": lambda: _solver(hs.prompt.lasso(DATA, TARGET, 0.3)),
@@ -90,4 +95,6 @@ EXAMPLES: dict[str, Callable[[], tuple[Machine, tuple[Any, ...]]]] = {
     "neurons: gelu": lambda: _neurons("gelu(x)", 1e-3),
     "gradients: x": lambda: _gradients("x", 1e-2),
     "gradients: tanh": lambda: _gradients("tanh(x)", 1e-6),
+    "token grid: one head": lambda: _token_grid(1),
+    "token grid: three heads": lambda: _token_grid(3),
 }

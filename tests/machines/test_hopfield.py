@@ -66,7 +66,7 @@ def test_theorem_e2_as_printed_reads_the_wrong_pattern(fault):
     exact = r[:, None] * x
     printed = Gradients("x", **sizes, faults=(fault,))(x, y, w)
     repaired = Gradients("x", **sizes)(x, y, w)
-    assert float((printed.value - exact).abs().max()) > 1.0 and printed.certificate.kind == "measured"
+    assert float((printed.value - exact).abs().max()) > 1.0 and printed.certificate.kind == "unproved"
     assert float((repaired.value - exact).abs().max()) <= repaired.certificate.bound <= 0.5
 
 

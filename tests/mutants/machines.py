@@ -9,6 +9,10 @@ def _mutant(name: str, file: str, old: str, new: str) -> Mutant:
     return Mutant(name, f"{ROOM}/{file}.py", old, new, f"{TESTS}/test_{file}.py")
 
 
+def _grid(name: str, old: str, new: str) -> Mutant:
+    return _mutant(f"grid of tokens: {name}", "token_grid", old, new)
+
+
 def _spectrum(name: str, old: str, new: str) -> Mutant:
     return Mutant(name, "src/headsmith/proof/spectrum.py", old, new, "tests/proof/test_spectrum.py")
 
@@ -49,7 +53,7 @@ MUTANTS = [
         "torch.tensor([approximation / 2, rounding]",
     ),
     _mutant("end of an activation's proof", "attention", "entry > MARGIN * self.domain", "entry > math.inf"),
-    _mutant("end of the table", "attention", " and float(executed) <= self.reach)", ")"),
+    _mutant("end of the table", "attention", " and float(executed) <= reach)", ")"),
     _mutant("scores that no null key silences", "bending", "<= SWITCH / 2:", "<= math.inf:"),
     _mutant(
         "scores that are no numbers",
@@ -59,6 +63,11 @@ MUTANTS = [
     ),
     _mutant("a switch that is too small", "bending", "SWITCH = 2.0**100", "SWITCH = 2.0**60"),
     _mutant("an identity that is none", "bending", " and head.lines[0] == 1.0", ""),
+    _grid("entries that are exact", "prove(part, 32 * resolution(part, ())).bound", "0.0"),
+    _grid("half the error of entries", "prove(part, 32 * resolution(part, ())).bound", "prove(part).bound / 2"),
+    _grid("no rounding", "return (total + gamma(self.heads + 1, UNIT) * most) * INFLATE", "return 0.0"),
+    _grid("sums behind the entries", "self._rounding(size)) for size", "self._rounding(0.0)) for size"),
+    _grid("one head for all", "heads = tuple(self.tables.values())", "heads = tuple(self.tables.values())[:1]"),
     _mutant("leak", "hopfield", "(self.error + 2 * self.leak * self.most)", "self.error"),
     _mutant("error of the table", "hopfield", "(self.error + 2 * self.leak", "(self.error / 2 + 2 * self.leak"),
     _mutant(

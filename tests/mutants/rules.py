@@ -4,6 +4,8 @@ from tests.mutants.mutant import Mutant
 
 RULE, STEP = "src/headsmith/constructions/rule.py", "src/headsmith/constructions/gradient_step.py"
 OF_RULE, OF_STEP = "tests/constructions/test_rule.py", "tests/constructions/test_gradient_step.py"
+PACE, OF_PACE = "src/headsmith/constructions/least_squares.py", "tests/constructions/test_least_squares.py"
+CURVED, OF_CURVED = "src/headsmith/targets/least_squares.py", "tests/targets/test_least_squares.py"
 RESIDUALS, OF_RESIDUALS = "src/headsmith/proof/residuals.py", "tests/proof/test_residuals.py"
 
 
@@ -19,7 +21,37 @@ def step(name: str, old: str, new: str) -> Mutant:
     return Mutant(name, STEP, old, new, OF_STEP)
 
 
+def pace(name: str, old: str, new: str) -> Mutant:
+    return Mutant(name, PACE, old, new, f"{OF_PACE} {OF_CURVED}")
+
+
 MUTANTS = [
+    pace("nothing is left of the solution", "(pace.left(self.rate, self.steps) + kept", "(kept"),
+    pace(
+        "half is left of the solution",
+        "pace.left(self.rate, self.steps) + kept",
+        "pace.left(self.rate, self.steps) / 2 + kept",
+    ),
+    pace("the error of a step counts once", "kept = pace.kept(self.rate, self.steps)", "kept = 1"),
+    pace("the error of a step is none", "+ kept * one.approximation) * INFLATE", ") * INFLATE"),
+    pace("the drift is not looked at", "if not kept * one.total * INFLATE <= drift:", "if False:"),
+    pace("any rate will do", "if not 0 < self.rate * pace.steepest <= 1:", "if False:"),
+    pace("one feature in beta", "(self.features * self.inputs**2 + self.l2)", "(self.inputs**2 + self.l2)"),
+    pace(
+        "the solution is shorter",
+        "self.labels / math.sqrt(self.curvature)",
+        "0.9 * self.labels / math.sqrt(self.curvature)",
+    ),
+    pace(
+        "it falls by mu/beta of the square",
+        "math.exp(steps * math.log1p(-rate * self.curvature))",
+        "math.exp(2 * steps * math.log1p(-rate * self.curvature))",
+    ),
+    pace("labels are not in the residual", "reach * self.longest + self.labels,", "reach * self.longest,"),
+    pace("a residual below the root of n", "math.sqrt(self.samples) * self.labels)", "self.labels)"),
+    pace("the drift is not in the residual", "+ reach * drift", ""),
+    pace("the drift is not in w", "(self.longest + drift) * INFLATE", "self.longest * INFLATE"),
+    Mutant("data of any curvature", CURVED, "if not found * (1 - 1e-15) >= self.curvature:", "if False:", OF_CURVED),
     residual(
         "half the slip of the residual", "slip = gamma(features + 1 + spare", "slip = 0.5 * gamma(features + 1 + spare"
     ),

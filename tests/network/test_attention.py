@@ -157,3 +157,16 @@ def one(**change):
 def test_malformed_layers_are_refused(change):
     with pytest.raises(Refusal):
         one(**change)
+
+
+def test_an_attention_behind_a_token_wise_map_is_an_attention():
+    """Lemma D.3: W_K A, W_Q A, W_V A; a memory or a residual stream is read before A."""
+    one, g = Select([[0, 1], [2, 1]], 4), torch.Generator().manual_seed(0)
+    A, x = (torch.randn(*shape, dtype=torch.float64, generator=g) for shape in ((4, 7), (3, 5, 7)))
+    layer = Attention(
+        one, one, Select([[2], [3]], 4), Select.writing([[0], [1]], 2), visible=["all", "causal"], scale=0.5
+    )
+    assert torch.allclose(layer.after(A)(x), layer(x @ A.mT), atol=1e-13)
+    grows = Attention(one, one, Select([[2], [3]], 4), Select.writing([[0], [1]], 4), residual=True)
+    with pytest.raises(Refusal, match="before A"):
+        grows.after(torch.eye(4, dtype=torch.float64))

@@ -22,7 +22,8 @@ def prompts(count, net, seed=0):
 
 
 def exact(clip, x, w, t):
-    return ((x.double() * w.double()[:, None]).sum(-1) + t.double()).clamp(clip.low, clip.high)
+    own = 1.0 if clip.gains is None else torch.tensor(clip.gains)
+    return ((x.double() * own * w.double()[:, None]).sum(-1) + t.double()).clamp(clip.low, clip.high)
 
 
 def worst(net, x, w, t):
@@ -35,6 +36,27 @@ def test_measured_is_at_most_certified(request_):
     x, w, t = prompts(500, net)
     assert worst(net, x, w, t) <= net.certificate.bound <= request_["eps"]
     assert float(net.certify(x[:3], w[:3], t[:3]).max()) <= net.certificate.bound
+
+
+GAINS = [[1.0, -2.0], [0.0, 0.3], [0.7, 1.1]]
+
+
+@pytest.mark.parametrize(("dtype", "method"), [("float64", "auto"), ("float32", "auto"), ("float64", "printed")])
+def test_every_token_has_gains_of_its_own(dtype, method, tmp_path):
+    """Thm D.1: w_i is w times v_i, entry by entry; zeros among the gains are numbers like others."""
+    clip = hs.target.PromptClip(3, 2, gains=GAINS)
+    net = hs.compile(clip, domain=(-1, 1), eps=0.2, dtype=dtype, method=method)
+    prompt = prompts(300, net)
+    assert worst(net, *prompt) <= net.certificate.bound and (method == "printed") == (net.certificate.bound > 0.2)
+    plain = hs.compile(hs.target.PromptClip(3, 2), domain=(-1, 1), eps=0.2, dtype=dtype)
+    assert float((plain(*prompt).double() - exact(clip, *prompt)).abs().max()) > 1
+    assert hs.certify(net.save(tmp_path / "gains.safetensors")).status == 0
+    assert f"v of SHA-256 {clip.hash()}" in net.certificate.statement and "(w v_i) . x_i" in net.certificate.statement
+
+
+def test_gains_have_a_row_for_each_token():
+    with pytest.raises(hs.Refusal, match="gains are 3 x 2 numbers"):
+        hs.target.PromptClip(3, 2, gains=[[1.0, 2.0]])
 
 
 def test_the_sentence_names_every_hypothesis():

@@ -54,7 +54,7 @@ def test_only_tokens_that_are_read_are_drawn():
     [
         ("x*y", {}, "proved: "),
         (torch.tanh, {"lipschitz": 1}, "if your constant holds: "),
-        (hs.target.SequenceMap(["x1/4"], 1, 1), {"method": "printed"}, "measured on samples: "),
+        (hs.target.SequenceMap(["x1/4"], 1, 1), {"method": "printed"}, "proved: "),
     ],
 )
 def test_a_line_that_is_not_proved_is_not_called_so(target, options, words):

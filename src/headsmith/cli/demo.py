@@ -120,7 +120,7 @@ def _errata() -> None:
 
     _chapter("headsmith errata: statements as printed, and repaired")
     with working("running what was printed"):
-        from headsmith.papers.emulation import errata_heads as emulation
+        from headsmith.papers.emulation import errata_rules as emulation
         from headsmith.papers.universality import errata_heads as universality
 
         chosen = {universality.__name__, emulation.__name__}

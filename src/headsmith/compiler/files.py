@@ -127,7 +127,7 @@ def save_machine(machine: Any, path: str | Path) -> Path:
     """A file of a machine; refused where its certificate is stale, or is no proof."""
     certificate = machine.certificate
     if certificate.kind != "proved":
-        raise Refusal(f"{machine.title()} is not saved: a {certificate.kind} certificate promises nothing for a file")
+        raise Refusal(f"{machine.title()} is not saved: an {certificate.kind} certificate promises nothing for a file")
     manifest = {
         "format": FORMAT,
         "kind": MACHINE + machine.kind,
@@ -302,12 +302,7 @@ def certify(path: str | Path) -> Verdict:
     except Exception as error:
         return Verdict(1, f"{path} cannot be read ({type(error).__name__}: {error})")
     if certificate.kind != "proved":
-        why = (
-            "its error was measured, not proved"
-            if certificate.kind == "measured"
-            else "the file does not hold what it rests on"
-        )
-        return Verdict(2, f"a {certificate.kind} certificate: {why}")
+        return Verdict(2, f"a {certificate.kind} certificate: the file does not hold what it rests on")
     second = check(path)
     if second.status == 1:
         return Verdict(1, f"the independent checker rejects it: {second.reason}")

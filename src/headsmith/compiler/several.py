@@ -12,7 +12,7 @@ import numpy as np
 from headsmith.compiler.request import Request
 from headsmith.constructions.design import Short
 from headsmith.functions import Expression
-from headsmith.functions.misbehaviour import refuse_edges
+from headsmith.functions.misbehaviour import PIECES, refuse_edges
 from headsmith.functions.several import evaluator
 from headsmith.proof.tensor import TensorHead
 from headsmith.records.shown import number
@@ -27,10 +27,15 @@ AIMS = (0.8, 0.55, 0.3, 0.1)
 
 
 def grid_heads(
-    title: str, formulas: tuple[Expression, ...], names: Sequence[str], box: Box, request: Request
+    title: str,
+    formulas: tuple[Expression, ...],
+    names: Sequence[str],
+    box: Box,
+    request: Request,
+    instead: str = PIECES,
 ) -> Iterator[TensorHead]:
     """Heads on a grid whose sampled error is below eps, the smallest first; raises Short after the last."""
-    refuse_edges(formulas, names, box, title)
+    refuse_edges(formulas, names, box, title, instead)
     eps = request.eps
     try:
         search = Search(evaluator(formulas, names), box, eps, request.dtype)

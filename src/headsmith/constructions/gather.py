@@ -42,9 +42,12 @@ class Gathered(Grid):
         return Design.size(self).replace("key", "memory token")
 
     def network(self, target: Any, dtype: str) -> Network:
-        """Lift, gather (head j copies token j into every token), grid, and each token reads its own outputs."""
+        """Lift, gather (head j copies token j into every token), grid, and each token reads its own outputs.
+
+        Where there are fewer outputs than inputs the first tokens read them.
+        """
         head, tokens, features, kind = self.head, target.tokens, target.features, getattr(torch, dtype)
-        count, each = tokens * features, range(features)
+        count, each, (rows, columns) = tokens * features, range(features), target.shape
         own, gathered = [f"x.{i}" for i in each], variable_names(count)
         names = [*own, *gathered, "one", *output_names(head), *memory_names(head, gathered)]
         width, first = len(names), features + count
@@ -66,7 +69,11 @@ class Gathered(Grid):
                 residual=True,
             ),
             "grid": grid_layer(head, range(features, first + 1), written, width, kind),
-            "read": Affine(Select([[written[t * features + i] for i in each] for t in range(tokens)], width)),
+            "read": Affine(
+                Select([[written[t * columns + i] for i in range(columns)] for t in range(rows)], width),
+                None,
+                None if rows == tokens else range(rows),
+            ),
         }
         places = enumerate(gathered, features)
         variables: dict[str, Any] = {name: ("gather", 0, slice(i, i + 1)) for i, name in places}

@@ -1,6 +1,6 @@
 """One step of gradient descent as two layers on tokens (x, y, w, -1, delta).
 
-algorithm-emulation Cor 3.1.2 to 3.1.4, with copies of the token; softmax-universality Thm 4.2, with gates.
+algorithm-emulation Cor 3.1.2, with copies of the token; softmax-universality Thm 4.2, with gates.
 
     rule      delta_i += f(w . x_i - y_i) x_i                 copies of the token, or gates: itself or a null token
     average   w += -rate mean(delta) - rate l2 w,  delta = 0      uniform attention, and a head that sees itself only

@@ -7,7 +7,7 @@ have no error but an alias (Poisson summation), and cutting it off g steps beyon
     S1 = sum k q^(k^2),   S0 = sum q^(k^2),   pad = 2 sum_{k>=g} (k+1) h exp(-kappa k^2) / theta.
 
 So the number of anchors grows like log(range/eps), where that of the printed rule, beta -> infinity and the nearest
-anchor, grows like range/eps (algorithm-emulation Thm 4.2). This is what Table 4 of In-Context Algorithm Emulation shows
+anchor, grows like range/eps. This is what Table 4 of In-Context Algorithm Emulation shows
 and its theory does not explain. The lattice is symmetric: phi is odd, and small z are returned with small error. The
 formulas plan; what is promised is the proof of the table as stored.
 """

@@ -8,7 +8,7 @@ token i. Layer 2, head k: a gate. Token i sees itself with score beta s_ik and a
 v_ik. So it adds outer_ik s sigmoid(beta s), which is outer_ik relu(s) within kappa |outer_ik| / beta, kappa = W(1/e).
 
 As printed, one layer more, no bias, and the sign picks between two heads of which the wrong one ties with the null
-token for every beta and returns s/2 (`papers.universality.errata_sequences` runs that third layer).
+token for every beta and returns s/2 (`three_layers` has all three layers, with and without their faults).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 The prompt's tokens are (x_i, w, t_i). An affine layer writes one token for each anchor k next to them, with slope_k w
 in it, so that the score of anchor k at token i is slope_k (w . x_i + t_i) + offset_k: a query (x_i, t_i, 1) meets a key
-(slope_k w, slope_k, offset_k), and the anchors' values are constants.
+(slope_k w, slope_k, offset_k), and the anchors' values are constants. The gains v_i of the theorem, w_i = w v_i entry
+by entry, multiply x_i in the affine layer.
 
 As printed, t enters the keys of the first token with the factor -1 instead of -2, which halves it, and the t of every
 other token is lost: a query (x_i, 0, 1) meets (slope_k w, 0, offset_k + slope_k t_0/2).
@@ -45,17 +46,22 @@ class PromptKeys(Truncation):
     def prove(self, target: Any, request: Request) -> Bound:
         """The head on every w . x + t; a score is a dot product of d + 2 terms, and slope_k w is rounded once more.
 
+        Gains are rounded to the format, and so is their product with x.
+
         Range is 1-Lipschitz, so to read t_0/2 for t_i costs up to 3/2 of the shift. Scores that move by at most m move
         a weighted mean by at most m/2 of the spread of the values; they move where a key, x or t is flushed to zero.
         """
         domain, d, size = request.domain, target.features, reach(target, request.domain)
+        own = 0 if target.gains is None else 2
         part, kinks = self.part(target, (-size, size)), (target.low, target.high)
         floor = resolution(part, kinks)
         proof = prove(part, floor, kinks)
-        rounding = prove_rounding(part, request.format, 2 * floor, terms=d + 3, reach=size).bound
+        rounding = prove_rounding(part, request.format, 2 * floor, terms=d + 3 + own, reach=size).bound
         [head] = self.held
         steepest = float(np.abs(head.slopes).max())
-        moved = request.format.tiny * (d * (domain.size("x") + steepest * domain.size("w")) + steepest)
+        moved = request.format.tiny * (
+            d * (target.stretch[1] * domain.size("x") + steepest * domain.size("w")) + steepest
+        )
         flushed = 0.51 * moved * float(np.ptp(head.values))
         lost = min(1.5 * domain.size("t"), target.high - target.low) if self.printed else 0.0
         return Bound(
@@ -75,7 +81,8 @@ class PromptKeys(Truncation):
         scale, bias = torch.zeros(n + p, width, dtype=torch.float64), torch.zeros(n + p, width, dtype=torch.float64)
         index[:, :d, 0], index[:, KEY:SLOPE, 0] = torch.arange(d), torch.arange(d, 2 * d)
         index[:, [T, OFFSET]] = 2 * d
-        scale[:n, :d], bias[:n, ONE] = 1.0, 1.0
+        scale[:n, :d] = 1.0 if target.gains is None else torch.tensor(target.gains)
+        bias[:n, ONE] = 1.0
         scale[n:, KEY:SLOPE], bias[n:, OFFSET], bias[n:, VALUE] = slopes[:, None], offsets, values
         if self.printed:
             scale[n:, OFFSET] = slopes / 2
@@ -110,5 +117,5 @@ class PrintedPromptKeys(PromptKeys):
 
 def reach(target: Any, domain: Domain) -> float:
     """|w . x_i + t_i| is at most this, and so is the sum of its terms' absolute values."""
-    size = target.features * domain.size("w") * domain.size("x") * INFLATE + domain.size("t")
+    size = target.stretch[0] * domain.size("w") * domain.size("x") * INFLATE + domain.size("t")
     return math.nextafter(size, math.inf)

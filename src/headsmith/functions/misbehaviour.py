@@ -82,7 +82,12 @@ def _has_pole(f: Expression, ends: Interval, x: float) -> bool:
         return True
 
 
-def refuse_edges(expressions: Sequence[Expression], names: Sequence[str], box: Box, title: str) -> None:
+PIECES = "compile the pieces on either side, or a torch nn.Sequential of Linear and ReLU where it is one"
+
+
+def refuse_edges(
+    expressions: Sequence[Expression], names: Sequence[str], box: Box, title: str, instead: str = PIECES
+) -> None:
     """Jumps have no continuous approximation, kinks across a box and vertical edges no small grid: all are named."""
     nodes = {node for f in expressions for node in f.order if node.variables}
     for node in nodes:
@@ -96,8 +101,7 @@ def refuse_edges(expressions: Sequence[Expression], names: Sequence[str], box: B
         if node.op in KINKS and _bends(node, names, box):
             raise Refusal(
                 f"{title} has the kink of {node} inside the box: a grid of smooth weights follows "
-                "it only to first order; "
-                "as a torch nn.Sequential of Linear and ReLU it is compiled with gates"
+                f"it only to first order; {instead}"
             )
 
 

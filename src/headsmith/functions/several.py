@@ -6,7 +6,7 @@ and these are ordinary power series in one variable while the others are balls.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,24 @@ def on_grid(f: Expression, points: dict[str, list[arb]]) -> list[arb]:
 
 def pure_series(f: Expression, starts: dict[str, Any]) -> Any:
     """f with one variable a power series and the others balls; kinks that the balls decide are taken."""
+    return _folded(f, starts, _decided)
+
+
+def pure_slopes(f: Expression, starts: dict[str, Any]) -> Any:
+    """The same to first order: where a cell meets a kink, the slope is a ball around those of both sides.
+
+    A formula is absolutely continuous along a segment, and almost everywhere its slope there is that of a side, or 0
+    times a slope: the ball bounds how steep it is, as Clarke's gradient does.
+
+    >>> from headsmith.functions import parse, precision
+    >>> with precision(53, 2):
+    ...     pure_slopes(parse("abs(2*x)"), {"x": arb_series([arb(0, 1), 1])})[1].contains(arb(-2))
+    True
+    """
+    return _folded(f, starts, _either)
+
+
+def _folded(f: Expression, starts: dict[str, Any], bend: Callable[[str, list[arb_series]], arb_series]) -> Any:
 
     def visit(node: Expression, kids: list[Any]) -> Any:
         op = node.op
@@ -89,7 +107,7 @@ def pure_series(f: Expression, starts: dict[str, Any]) -> Any:
             return OPERATIONS[op](*kids)
         if op in PLAIN:
             return PLAIN[op](kids[0])
-        return _decided(op, [kid if isinstance(kid, arb_series) else arb_series([kid]) for kid in kids])
+        return bend(op, [kid if isinstance(kid, arb_series) else arb_series([kid]) for kid in kids])
 
     def checked(node: Expression, kids: list[Any]) -> Any:
         value = visit(node, kids)
@@ -145,3 +163,18 @@ def _decided(op: str, kids: list[arb_series]) -> arb_series:
     if op == "clip":
         return _decided("min", [_decided("max", [u, kids[1]]), kids[2]])
     raise Unresolved(f"the cell meets a kink of {op}")
+
+
+def _either(op: str, kids: list[arb_series]) -> arb_series:
+    """The branch that the cell decides, or the hull of both, value and slope."""
+    try:
+        return _decided(op, kids)
+    except Unresolved:
+        if op == "clip":
+            return _either("min", [_either("max", kids[:2]), kids[2]])
+        if op not in ("abs", "relu", "min", "max"):
+            raise
+    u = kids[0]
+    other = -u if op == "abs" else 0 * u if op == "relu" else kids[1]
+    value = OPERATIONS[op](*(kid[0] for kid in kids))
+    return arb_series([value, u[1].union(other[1])], 2)

@@ -4,6 +4,7 @@ hs.machine.Solver(features, samples, eps)                        regressions fro
 hs.machine.Attention(features, head_dim, tokens, domain, eps)    attention heads, linear layers, MLPs from prompts
 hs.machine.Tape(slot, slots, heads, domain, norm)                whole transformers, from prompts one after another
 hs.machine.host(module)                                          a tape that fits a torch module, and its program
+hs.machine.TokenGrid(features, head_dim, tokens, domain, heads)  Thm 4.1: all weights in every token, H heads a row
 hs.machine.Neurons, hs.machine.Gradients                         Hopfield layers: the patterns carry the weights
 """
 
@@ -13,8 +14,9 @@ from headsmith.machines.result import Result
 from headsmith.machines.solver import Solver
 from headsmith.machines.tape.host import host
 from headsmith.machines.tape.tape import Tape
+from headsmith.machines.token_grid import TokenGrid
 
-__all__ = ["Attention", "Gradients", "Neurons", "Result", "Solver", "Tape", "host"]
+__all__ = ["Attention", "Gradients", "Neurons", "Result", "Solver", "Tape", "TokenGrid", "host"]
 
 
 def __dir__() -> list[str]:

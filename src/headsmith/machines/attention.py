@@ -274,19 +274,7 @@ class Attention(Machine):
                 f"a program of shape ({program.head_dim}, {program.features}) does not fit {x.shape[-1]} features "
                 f"on a machine with heads of up to {self.head_dim}"
             )
-        wide, sizes = x.double(), []
-        for name, weight, bias in zip(PARTS, program.weights, program.biases, strict=True):
-            size = wide.abs() @ weight.abs().mT + bias.abs().unsqueeze(-2)
-            z = (wide @ weight.mT + bias.unsqueeze(-2)).abs() + gamma(self.terms, UNIT) * size
-            executed = (z + gamma(self.terms, FORMATS[self.dtype_name].unit) * size).max()
-            if not (float(z.max()) <= self.domain and float(executed) <= self.reach):
-                place, most = torch.unravel_index(z.argmax(), z.shape), max(float(z.max()), float(executed))
-                raise Refusal(
-                    f"{name}[{int(place[-1])}] of token {int(place[-2])} has size {most:.4g}, beyond the machine's "
-                    f"domain {self.domain:g}: build it with domain={number(most * 1.01)} or more, or scale the program"
-                )
-            sizes.append(float(size.max()) * INFLATE)
-        return sizes
+        return read_in_range(program, x, self.domain, self.reach, self.terms, FORMATS[self.dtype_name].unit)
 
     # what one run costs
 
@@ -423,3 +411,23 @@ class Attention(Machine):
             ("promise", f"error at most {upper(self.certificate.bound)}"),
             ("weights", self.weight_hash[:16]),
         ]
+
+
+def read_in_range(program: HeadProgram, x: Tensor, domain: float, reach: float, terms: int, unit: float) -> list[float]:
+    """The largest sum of |theta_k x_k| + |bias| in K, Q and V; refuses an entry that leaves the domain, by name.
+
+    What is executed, off by `terms` roundings of this unit, must not leave `reach`.
+    """
+    wide, sizes = x.double(), []
+    for name, weight, bias in zip(PARTS, program.weights, program.biases, strict=True):
+        size = wide.abs() @ weight.abs().mT + bias.abs().unsqueeze(-2)
+        z = (wide @ weight.mT + bias.unsqueeze(-2)).abs() + gamma(terms, UNIT) * size
+        executed = (z + gamma(terms, unit) * size).max()
+        if not (float(z.max()) <= domain and float(executed) <= reach):
+            place, most = torch.unravel_index(z.argmax(), z.shape), max(float(z.max()), float(executed))
+            raise Refusal(
+                f"{name}[{int(place[-1])}] of token {int(place[-2])} has size {most:.4g}, beyond the machine's "
+                f"domain {domain:g}: build it with domain={number(most * 1.01)} or more, or scale the program"
+            )
+        sizes.append(float(size.max()) * INFLATE)
+    return sizes

@@ -342,7 +342,7 @@ class Gradients(Machine):
     def _bound(self, size: float) -> Bound:
         """The table, what leaks, and the rounding of scores that carry the constant; size = max sum |w_k x_k| + |y|."""
         if self.faults:
-            return Bound(math.inf, math.inf, kind="measured")
+            return Bound(math.inf, math.inf, kind="unproved")
         approximation = (self.error + 2 * self.leak * self.most) * self.inputs * INFLATE
         scores = float(np.abs(self.head.slopes).max() * size + np.abs(self.head.offsets).max()) + self.constant
         count, most = self.samples * self.head.keys, self.most * self.inputs * (1 + 2 * UNIT)

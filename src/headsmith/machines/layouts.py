@@ -1,9 +1,11 @@
-"""The two prompt layouts of the paper, as printed and repaired (algorithm-emulation Thm 4.1 and Thm 4.2).
+"""The two prompt layouts of the paper, as printed and repaired (algorithm-emulation Thms 4.1 and 4.2).
 
     Thm 4.1 (D.5)  all weights in every token: column j of the prompt is (x_j; j w; w; e_j), w = vec of W_K, W_Q, W_V.
                    The n tokens are the grid: head h of H covers n - 2 of its points with the keys 2 beta k theta.
     Thm 4.2 (D.6)  weights as rows of features: column j is (x_j; k_j; q_j; v_j), so that head_dim = tokens.
                    One head for each row, its grid of P + 1 points in replicated columns.
+
+The heads of Thm 4.1 are those of Thm D.1: truncated linear maps whose weights are in the prompt.
 
 As printed, Thm 4.1 shifts its keys twice (the map A already multiplies the third block by c_h, and so does
 W_K), or picks the weights of the next row where E is printed with the offset d ceil(h/H), and returns 0 at

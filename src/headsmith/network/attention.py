@@ -247,6 +247,16 @@ class Attention(Layer):
         memory = self.memory if self.memory is None or before is None else self.memory.to(before) @ before
         return self._like(maps, visible=self.visible, memory=memory, memory_mask=self.memory_mask)
 
+    def after(self, A: Tensor) -> Attention:
+        """Attn o A for a token-wise linear A (features, fewer or more): W_K A, W_Q A, W_V A.
+
+        algorithm-emulation Lemma D.3, which says it of any linear A: one that mixes tokens (X R) is not meant, an
+        attention that follows it may be none.
+        """
+        if self.memory is not None or self.residual:
+            raise Refusal("the tokens of a memory and of a residual stream are read before A, not after it.")
+        return self.rotated(A, None)
+
     def _like(self, maps: list[Any], **options: Any) -> Attention:
         return Attention(*maps, weights=self.weights, scale=self.scale, residual=self.residual, **options)
 

@@ -26,9 +26,9 @@ class Bound:
     """|network - target| <= approximation + rounding, for every input in the domain.
 
     kind: "proved" (rigorous arithmetic on the stored numbers), "conditional" (rests on a constant the user vouches
-    for) or "measured" (sampled). `least` is a proved lower bound of the error at the input `witness`; `cells` counts
-    the pieces of the proof. `min_gap`, of a memory, is how far the executed ids of tokens with different labels are
-    apart at least.
+    for) or "unproved" (a fault of the print was asked for). `least` is a proved lower bound of the error at the input
+    `witness`; `cells` counts the pieces of the proof. `min_gap`, of a memory, is how far the executed ids of tokens
+    with different labels are apart at least.
 
     >>> Bound(3e-7, 1e-7).with_slack().total <= 4.02e-7
     True

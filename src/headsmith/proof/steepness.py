@@ -1,7 +1,7 @@
 """How fast formulas of several variables change: sup over a box of sum_k |df/dx_k|, proved cell by cell.
 
 That sum is the Lipschitz constant for changes measured by their largest coordinate: |f(x) - f(y)| <= L max_k |x_k -
-y_k|.
+y_k|. Across a kink the slopes of both sides count.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from flint import arb, arb_series
 
 from headsmith.functions import Expression, Unresolved, precision
-from headsmith.functions.several import pure_series
+from headsmith.functions.several import pure_slopes
 from headsmith.proof.approximation import cell
 from headsmith.proof.cells import up
 from headsmith.proof.tensor import Box
@@ -65,7 +65,7 @@ def _slopes(f: Expression, names: Sequence[str], balls: Sequence[tuple[float, fl
             for i, (n, (c, h)) in enumerate(zip(names, balls, strict=True))
         }
         try:
-            found = pure_series(f, starts)
+            found = pure_slopes(f, starts)
         except Unresolved:
             return math.inf
         slope = found[1] if isinstance(found, arb_series) else arb(0)

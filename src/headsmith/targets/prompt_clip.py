@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from flint import arb
 from torch import Tensor
@@ -22,16 +23,17 @@ from headsmith.proof.domain import Domain, read_domain, read_interval
 from headsmith.records.shown import exactly, interval
 from headsmith.refusal import Refusal
 from headsmith.targets.clip import Truncated
-from headsmith.targets.reading import check_sizes, read_ends
+from headsmith.targets.reading import check_sizes, read_ends, read_numbers
 
 SHARES = (0.9, 0.5, 0.3, 0.15)  # of eps, for the head: a smaller one leaves more to the rounding of long scores
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PromptClip(Truncated):
     """Range_[low, high](w . x_i + t_i) with w and t read from the prompt (Thm D.1).
 
     |w_j| <= weight and |t_i| <= shift; net(x, w, t) takes x (batch..., n, d), w (batch..., d) and t (batch..., n).
+    `gains` (n, d), the v_i of the theorem, give every token a model of its own, w_i = w v_i entry by entry.
 
     >>> net = hs.compile(PromptClip(tokens=2, features=1), domain=(-1, 1), eps=1e-2)
     >>> net([[0.5], [-1.0]], [1.0], [0.2, -1.0]).round(decimals=1)
@@ -46,6 +48,7 @@ class PromptClip(Truncated):
     high: float = 1.0
     weight: float = 1.0
     shift: float = 1.0
+    gains: Any = None
 
     def __post_init__(self) -> None:
         check_sizes(tokens=self.tokens, features=self.features)
@@ -53,11 +56,29 @@ class PromptClip(Truncated):
         numbers = isinstance(self.weight, int | float) and isinstance(self.shift, int | float)
         if not (numbers and 0 < self.weight < math.inf and 0 <= self.shift < math.inf):
             raise Refusal("weight and shift bound |w_j| and |t_i|: they must be finite, the first positive")
+        if self.gains is not None:
+            gains = read_numbers(self.gains, "gains", 2)
+            if gains.shape != (self.tokens, self.features):
+                raise Refusal(f"gains are {self.tokens} x {self.features} numbers, not {gains.shape}")
+            object.__setattr__(self, "gains", gains)
 
     def __repr__(self) -> str:
         sizes = f"{many(self.tokens, 'token')} of {many(self.features, 'feature')}"
         ends, (w, t) = interval((self.low, self.high)), map(exactly, (self.weight, self.shift))
-        return f"PromptClip of {sizes}, range {ends}, |w_j| <= {w}, |t_i| <= {t}"
+        own = "" if self.gains is None else ", its own gains for each token"
+        return f"PromptClip of {sizes}, range {ends}, |w_j| <= {w}, |t_i| <= {t}{own}"
+
+    def claim(self) -> str:
+        return super().claim().replace("w .", "(w v_i) .") if self.gains is not None else super().claim()
+
+    def statement(self, request: Request) -> str:
+        return super().statement(request) + (f", v of SHA-256 {self.hash()}" if self.gains is not None else "")
+
+    @property
+    def stretch(self) -> tuple[float, float]:
+        """The largest sum of a token's |gains|, and the largest |gain|."""
+        sizes = np.ones((1, self.features)) if self.gains is None else np.abs(self.gains)
+        return float(sizes.sum(1).max()), float(sizes.max())
 
     @property
     def inputs(self) -> dict[str, Input]:
@@ -78,7 +99,9 @@ class PromptClip(Truncated):
         return (self.high - self.low) / 2
 
     def exact(self, x: Any, w: Any, t: Any) -> list[arb]:
-        return [self.truncated(w, *row) for row in zip(x, t, strict=True)]
+        gains = [[1.0] * self.features] * self.tokens if self.gains is None else self.gains.tolist()
+        own = ([arb(a) * v for a, v in zip(w, row, strict=True)] for row in gains)
+        return [self.truncated(*model) for model in zip(own, x, t, strict=True)]
 
     def encode(self, x: Tensor, w: Tensor, t: Tensor) -> Tensor:  # type: ignore[override]
         """Tokens (x_i, w, t_i)."""

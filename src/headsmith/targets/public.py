@@ -9,10 +9,12 @@ tensor([0.2500], dtype=torch.float64)
 from headsmith.targets.clip import Clip
 from headsmith.targets.descent import Descent
 from headsmith.targets.equivariant import EquivariantMap
+from headsmith.targets.least_squares import LeastSquares
 from headsmith.targets.product import Product
 from headsmith.targets.prompt_clip import PromptClip
 from headsmith.targets.recall import Recall
 from headsmith.targets.relu_network import ReluNetwork
+from headsmith.targets.routed_clip import RoutedClip
 from headsmith.targets.rule import ResidualRule
 from headsmith.targets.sequence import SequenceMap
 from headsmith.targets.training.target import Training
@@ -21,11 +23,13 @@ __all__ = [
     "Clip",
     "Descent",
     "EquivariantMap",
+    "LeastSquares",
     "Product",
     "PromptClip",
     "Recall",
     "ReluNetwork",
     "ResidualRule",
+    "RoutedClip",
     "SequenceMap",
     "Training",
 ]

@@ -23,20 +23,22 @@ from typing import Any
 import numpy as np
 import torch
 from flint import arb
+from torch import Tensor
 
 from headsmith.compiler.request import Request
 from headsmith.compiler.several import VARIABLES, grid_heads, printed_cells, too_many
 from headsmith.compiler.target import Input, Target, as_expression
 from headsmith.constructions.bumps import METHODS as BUMPS
-from headsmith.constructions.bumps import SAMPLES, bumps_for
+from headsmith.constructions.bumps import bumps_for, finest
 from headsmith.constructions.design import Design, Short, many
 from headsmith.constructions.gather import Gathered, variable_names
 from headsmith.functions import Expression
 from headsmith.functions.asked import ULPS, asked
+from headsmith.functions.misbehaviour import PIECES
 from headsmith.functions.several import at_point, evaluator
 from headsmith.proof.domain import Domain, Interval
 from headsmith.proof.rounding import ASSUMPTIONS
-from headsmith.records.shown import exactly
+from headsmith.records.shown import exactly, upper
 from headsmith.refusal import Refusal
 from headsmith.search.tensor_grid import Search, TooRough
 from headsmith.targets.reading import check_sizes, plain_name
@@ -49,7 +51,7 @@ AIMS = (0.3, 0.15)
 class SequenceMap(Target):
     """X -> f(X), X (tokens, features) -> (tokens, features): a continuous map of whole sequences.
 
-    softmax-universality, Thm 3.14.
+    softmax-universality, Thm 3.14; with scalar=True X -> one number, by one formula (Lemmas 3.12 and 3.13).
 
     f is a formula for each output number, in the variables x1, x2, ... that count the inputs token by token, or a
     callable on one sequence (tokens, features), which needs `lipschitz`: |f(X) - f(Y)| <= L max|X - Y| entrywise.
@@ -67,10 +69,13 @@ class SequenceMap(Target):
     tokens: int
     features: int
     lipschitz: float | None = None
+    scalar: bool = False
     function: Any = field(default=None, repr=False, metadata={"stored": False})
 
     def __post_init__(self) -> None:
         check_sizes(tokens=self.tokens, features=self.features)
+        if not isinstance(self.scalar, bool) or (self.scalar and callable(self.f)):
+            raise Refusal("a scalar map is one formula, scalar=True; code maps a sequence to a sequence")
         if callable(self.f):
             name = getattr(self.f, "__name__", type(self.f).__name__)
             object.__setattr__(self, "function", self.f)
@@ -94,13 +99,15 @@ class SequenceMap(Target):
 
     def _formulas(self) -> tuple[Any, ...]:
         """One expression for each output number, token by token."""
-        count = self.tokens * self.features
+        count = 1 if self.scalar else self.tokens * self.features
         if not isinstance(self.f, list | tuple):
             raise Refusal(
                 f"a sequence map is a list of {many(count, 'formula')}, or a callable with lipschitz=, not {self.f!r}"
             )
         given = [g for row in self.f for g in (row if isinstance(row, list | tuple) else [row])]
         if len(given) != count:
+            if self.scalar:
+                raise Refusal(f"a scalar map is one formula, not {len(given)}")
             raise Refusal(
                 f"{many(self.tokens, 'token')} of {many(self.features, 'feature')} need {many(count, 'formula')}, not "
                 f"{len(given)}"
@@ -118,6 +125,11 @@ class SequenceMap(Target):
     def variables(self) -> tuple[str, ...]:
         """x1, x2, ...: the entries of X, token by token."""
         return variable_names(self.tokens * self.features)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the output as tokens."""
+        return (1, 1) if self.scalar else (self.tokens, self.features)
 
     @property
     def known(self) -> bool:
@@ -138,15 +150,11 @@ class SequenceMap(Target):
         return "f(X)"
 
     def rows(self) -> list[tuple[str, str]]:
-        return [("map", f"{many(self.tokens, 'token')} of {many(self.features, 'feature')} -> the same")]
+        to = "one number" if self.scalar else "the same"
+        return [("map", f"{many(self.tokens, 'token')} of {many(self.features, 'feature')} -> {to}")]
 
     def statement(self, request: Request) -> str:
         inputs = f"{request.dtype} {request.domain}^({self.tokens} x {self.features}), f = {self}"
-        if request.method == "printed":
-            return (
-                f"|network(X) - f(X)| <= bound in every entry on {SAMPLES} random {inputs}: measured; as printed the "
-                "construction promises nothing"
-            )
         return f"|network(X) - f(X)| <= bound in every entry, for every {inputs}" + (
             f", if {self.condition}" if self.code else ""
         )
@@ -182,6 +190,9 @@ class SequenceMap(Target):
         y = asked(self.function, torch.from_numpy(X.reshape(-1, self.tokens, self.features)), self.f)
         return np.moveaxis(y.numpy().reshape(X.shape), -1, 0)
 
+    def decode(self, tokens: Tensor) -> Tensor:
+        return tokens[..., 0, 0] if self.scalar else tokens
+
     def printed_keys(self, request: Request) -> float:
         """g^(dn) cells."""
         if not self.known:
@@ -197,8 +208,13 @@ class SequenceMap(Target):
             raise too_many(str(self), self.evaluate, box, request.eps, instead)
         if self.code:
             return self._sampled(request)
-        heads = grid_heads(str(self), self.f, self.variables, box, request)
+        heads = grid_heads(str(self), self.f, self.variables, box, request, self._instead(request))
         return (Gathered(head, self.tokens) for head in heads)
+
+    def _instead(self, request: Request) -> str:
+        """What follows a kink: cells."""
+        least = max(request.eps, finest(self, request.domain))
+        return f"method='bumps' has eps = {upper(least)}" if least < math.inf else PIECES
 
     def _sampled(self, request: Request) -> Iterator[Design]:
         for aim in AIMS:

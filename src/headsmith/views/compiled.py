@@ -31,7 +31,7 @@ PANELS = 2  # attention patterns that fit beside the errors
 ROWS = 64  # queries or heads of one pattern
 NAMED = 12  # rows or keys up to which each bears its name
 FAR = 100  # errors so many times below the bound are drawn by their order of magnitude
-WORDS = {"proved": "proved", "conditional": "bound, if your constant holds", "measured": "measured on samples"}
+WORDS = {"proved": "proved", "conditional": "bound, if your constant holds"}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ CLIP = hs.target.Clip(W, T)
 WIDE = hs.target.Clip(W[:, :1], T, low=-0.5, high=2.0)
 FOUR = hs.target.Clip([[1.0], [-0.5], [2.0], [0.1]], [0.0, 0.1, -0.25, 0.5])
 PROMPT = hs.target.PromptClip(tokens=2, features=2, weight=2.0, shift=0.125)
+ROUTED = hs.target.RoutedClip(W, T, edges=[-0.25, 0.5], into=[0, 1, 0], margin=0.125)
+GAINED = hs.target.PromptClip(tokens=2, features=2, gains=[[1.0, -0.3], [0.1, 2.0]])
 
 EXAMPLES = {
     "gates": lambda: hs.compile(CLIP, domain=(-1, 1), eps=1e-6),
@@ -20,5 +22,8 @@ EXAMPLES = {
     "sentinels": lambda: hs.compile(CLIP, domain=(-1, 1), eps=0.4, heads=2, method="printed"),
     "weights in the prompt": lambda: hs.compile(PROMPT, domain=(-1, 1), eps=0.2),
     "weights in the prompt, float32": lambda: hs.compile(PROMPT, domain=(-1, 1), eps=0.2, dtype="float32"),
+    "gains of tokens": lambda: hs.compile(GAINED, domain=(-1, 1), eps=0.2, dtype="float32"),
+    "rows": lambda: hs.compile(ROUTED, domain=(-1, 1), eps=0.1),
+    "rows, float32": lambda: hs.compile(ROUTED, domain=(-1, 1), eps=0.1, dtype="float32"),
     "weights in the prompt, printed": lambda: hs.compile(PROMPT, domain=(-1, 1), eps=0.4, method="printed"),
 }

@@ -14,6 +14,11 @@ def descent(loss, eps=1e-3, steps=2, rate=0.5, l2=0.0, **options):
     return hs.compile(target, domain=ROOM, eps=eps, **options)
 
 
+def least_squares(eps=1e-3, l2=0.0, **options):
+    target = hs.target.LeastSquares(features=2, samples=3, curvature=0.5, l2=l2)
+    return hs.compile(target, domain={"x": 1.5, "y": 2.0}, eps=eps, **options)
+
+
 EXAMPLES = {
     "rule, exact": lambda: rule("tanh(t)"),
     "rule, float32": lambda: rule("t^2", 1e-2, dtype="float32"),
@@ -27,4 +32,7 @@ EXAMPLES = {
     "gates": lambda: descent("squared", method="gate"),
     "gate, float32": lambda: descent("logistic", method="gate", dtype="float32"),
     "printed step": lambda: descent("squared", 1.0, steps=1, method="printed"),
+    "least squares": least_squares,
+    "ridge, float32": lambda: least_squares(0.05, 0.25, dtype="float32"),
+    "one layer": lambda: least_squares(0.1, method="printed"),
 }

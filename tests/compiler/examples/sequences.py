@@ -23,6 +23,8 @@ EXAMPLES = {
     "bumps, float32": lambda: hs.compile(
         Map(["x1/4", "x2/2"], 2, 1), domain=(0, 1), eps=0.2, method="bumps", dtype="float32"
     ),
+    "scalar": lambda: hs.compile(Map(["x1*x2"], 2, 1, scalar=True), domain=(-1, 1), eps=1e-3),
+    "scalar bumps": lambda: hs.compile(Map(["x1/4"], 2, 1, scalar=True), domain=(-1, 1), eps=0.3, method="bumps"),
     "printed": lambda: hs.compile(Map(["x1/4", "x2/2"], 2, 1), domain=(-1, 1), eps=0.3, method="printed"),
     "code": lambda: hs.compile(Map(turned, 2, 1, lipschitz=1.0), domain=(-1, 1), eps=5e-2),
     "code, bumps": lambda: hs.compile(Map(turned, 2, 1, lipschitz=1.0), domain=(-1, 1), eps=0.5, method="bumps"),

@@ -15,9 +15,9 @@ def test_the_printed_version_fails_and_the_repair_works(entry):
 
 
 def test_none_is_missing():
-    assert len(ERRATA) == 12
+    assert len(ERRATA) == 4
 
 
 def test_the_fatal_ones_are_there():
     items = " ".join(entry.item for entry in ERRATA)
-    assert all(label in items for label in ("E1", "E4", "E5", "B2", "B4", "B8", "N3", "N4", "N5"))
+    assert all(label in items for label in ("E1", "E5", "B2"))

@@ -14,5 +14,5 @@ EXPERIMENTS = {
 }
 """Item -> its module, its first claim, how many claims it has."""
 
-ERRATA = ("errata_heads", "errata_machines", "errata_rules")
+ERRATA = ("errata_machines", "errata_rules")
 """Modules that register errata."""

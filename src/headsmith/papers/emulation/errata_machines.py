@@ -12,6 +12,8 @@ from headsmith.machines.hopfield import Gradients
 from headsmith.machines.lattices import best_lattice, printed
 from headsmith.machines.layouts import EveryToken, FeatureRows
 from headsmith.machines.prompts.heads import HeadProgram, head
+from headsmith.network import Attention as Softmax
+from headsmith.network import Select
 from headsmith.papers.emulation.table_4 import HALF, squared_error
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.proof.rounding import FORMATS
@@ -64,6 +66,33 @@ def double_shift() -> Evidence:
 def offset() -> Evidence:
     printed, repaired = _read_error("offset", "ends"), _read_error()
     return printed, repaired, printed > 0.5, repaired < 0.02
+
+
+@erratum(
+    PAPER, "Lemma D.3", printed="Attn o A is an attention for any linear A (the proof multiplies Z from the left)",
+    repair="for a token-wise A: W_K A, W_Q A, W_V A", where="network/attention.py",
+)  # fmt: skip
+def any_linear_map() -> Evidence:
+    """A(z_1, z_2) = (z_1, z_1), followed by the attention that returns its token: z_2 must not matter.
+
+    An attention w_V (p_1 z_1 + p_2 z_2) with softmax weights, its columns summed by any u, gives at z_1 = 0 for the
+    query 0 z_2/2 and for the query z_2 z_2 sigmoid(m z_2^2). Their sum with u vanishes for all z_2 only if m = 0 or
+    u = 0, and then z_1 is not returned either: the best (u w_V) for each m is a least squares problem.
+    """
+    z = torch.linspace(-2.0, 2.0, 41, dtype=torch.float64)
+    pairs = torch.cartesian_prod(z, z)
+    missed = []
+    for m in (-10.0, -1.0, -0.1, 0.0, 0.1, 1.0, 10.0):
+        weights = torch.softmax(m * pairs[:, :, None] * pairs[:, None, :], 1)
+        columns = (pairs[:, :, None] * weights).sum(1)
+        best = torch.linalg.lstsq(columns, pairs[:, :1], driver="gelsd").solution
+        missed.append(float((columns @ best - pairs[:, :1]).abs().max()))
+    rows = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    one = Select([[0, 1]], 4)
+    plain = Softmax(one, one, Select([[2, 3]], 4), Select.writing([[0, 1]], 2))
+    x = torch.linspace(-1, 1, 30, dtype=torch.float64).reshape(6, 5)
+    repaired = float((plain.after(rows)(x) - plain(x @ rows.mT)).abs().max())
+    return min(missed), repaired, min(missed) > 0.5, repaired < 1e-12
 
 
 @erratum(

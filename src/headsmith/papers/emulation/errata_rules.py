@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -14,7 +15,9 @@ from headsmith.doors.compile import compile
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.proof.statement import Head
 from headsmith.reference.solvers import Objective, gradient_descent
+from headsmith.refusal import Refusal
 from headsmith.targets.descent import Descent
+from headsmith.targets.least_squares import LeastSquares
 from headsmith.targets.rule import ResidualRule
 
 PAPER = "algorithm-emulation"
@@ -99,16 +102,63 @@ def accumulated_error() -> Evidence:
     return float(printed), float(repaired), printed > 1.2, repaired <= 1
 
 
+SOLVED = LeastSquares(features=4, samples=20, curvature=0.25)
+ROOM = {"x": 1.5, "y": 2.74}
+
+
 @erratum(
     PAPER, "Cor 3.1.3", printed="one layer solves least squares (the proof takes L steps)",
-    repair="one layer with the preconditioned samples in the prompt, or L layers", where="targets/rule.py",
+    repair="L layers of the same weights, L and the rate from the domain: no inverse", where="targets/least_squares.py",
 )  # fmt: skip
 def one_layer() -> Evidence:
-    """Distance to the solution after one layer: a gradient step, and values s_i = (X'X/n)^-1 x_i."""
-    X, y, rate = _data()
+    """Distance to the solution after one layer, a gradient step, and after as many as the domain asks for."""
+    X, y, _ = _data()
     solution = Objective.of("squared", X, y).minimiser()
-    step = gradient_descent(Objective.of("squared", X, y), 1, rate)[-1]
-    toward = np.linalg.solve(X.T @ X / 16, X.T).T
-    layer = _gradients("t")(X, y, np.zeros(4), direction=toward)
-    printed, repaired = float(np.abs(step - solution).max()), float(np.abs(-layer.mean(0).numpy() - solution).max())
-    return printed, repaired, printed > 0.1 * float(np.abs(solution).max()), repaired < 1e-5
+    errors = [_missed(solution, X, y, 0.0, method) for method in ("printed", "auto")]
+    return errors[0], errors[1], errors[0] > 0.1 * float(np.abs(solution).max()), errors[1] < 1e-3
+
+
+@erratum(
+    PAPER, "Cor 3.1.3, any data", printed="there are a layer, a linear map and a readout for any data",
+    repair="one network for all data of a curvature", where="targets/least_squares.py",
+)  # fmt: skip
+def any_data() -> Evidence:
+    """A layer that is there before the data: |x| <= 1, |y| <= 1 keep its values bounded, and w* = y/x is not.
+
+    Of a softmax, whatever its weights, an output is at most sum |u| max |value|; read the other way round (first the
+    data, then the layer), a constant satisfies the corollary. What has a curvature is solved, what has less is refused.
+    """
+    net = compile(LeastSquares(1, 4, curvature=0.5), domain=1.0, eps=1e-3)
+    layer = compile(LeastSquares(1, 4, curvature=0.5), domain=1.0, eps=0.1, method="printed")
+    network, target = layer.network, cast(LeastSquares, layer.target)
+    y, missed = torch.ones(4, dtype=torch.float64), []
+    for x in (2.0**-3, 2.0**-6, 2.0**-9):
+        tokens = target.encode(torch.full((4, 1), x, dtype=torch.float64), y)
+        missed.append(abs(float(target.decode(network(tokens))) - 1 / x))
+    solved = abs(float(net(np.full((4, 1), 0.75), np.ones(4))) - 4 / 3)
+    try:
+        net(np.full((4, 1), 2.0**-3), np.ones(4))
+    except Refusal:
+        return missed[-1], solved, missed[0] > 7 and missed[-1] > 500, solved < 1e-3
+    return missed[-1], solved, missed[-1] > 500, False
+
+
+@erratum(
+    PAPER, "Cor 3.1.4", printed="one layer solves ridge regression, the penalty in the prompt",
+    repair="d more samples sqrt(n lambda) e_k, the weights unchanged", where="targets/least_squares.py",
+)  # fmt: skip
+def ridge_in_the_prompt() -> Evidence:
+    """lambda = 0.1 on the frozen network of the first erratum."""
+    X, y, _ = _data()
+    solution = np.linalg.solve(X.T @ X / 16 + 0.1 * np.eye(4), X.T @ y / 16)
+    errors = [_missed(solution, X, y, 0.1, method) for method in ("printed", "auto")]
+    return errors[0], errors[1], errors[0] > 0.1 * float(np.abs(solution).max()), errors[1] < 1e-3
+
+
+def _missed(solution: np.ndarray, X: np.ndarray, y: np.ndarray, lam: float, method: str) -> float:
+    return float(np.abs(_solver(method)(*SOLVED.padded(X, y, lam)).numpy() - solution).max())
+
+
+@lru_cache
+def _solver(method: str) -> Compiled:
+    return compile(SOLVED, domain=ROOM, eps=1e-3 if method == "auto" else 2.0, method=method)

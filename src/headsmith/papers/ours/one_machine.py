@@ -45,7 +45,7 @@ SMALL: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Case:
+class Job:
     """A program of some sort, the tokens it runs on, and what plain torch makes of them."""
 
     name: str
@@ -55,23 +55,23 @@ class Case:
     want: Callable[[], Tensor] | None = None
 
 
-def cases(settings: Mapping[str, Any], seed: int) -> list[Case]:
+def cases(settings: Mapping[str, Any], seed: int) -> list[Job]:
     """All programs, from the smallest to the largest."""
     return [*_heads(settings, seed), *_regressions(settings, seed), *_encoders(settings, seed), *_texts(settings)]
 
 
-def _heads(settings: Mapping[str, Any], seed: int) -> list[Case]:
+def _heads(settings: Mapping[str, Any], seed: int) -> list[Job]:
     draw = _drawing(seed)
     (rows, features), (more, wider) = settings["small heads"]
     tokens, size, (width, ratio) = settings["tokens"], settings["wide head"], settings["norm"]
     uneven = draw(tokens, width) * torch.linspace(1, ratio, tokens, dtype=torch.float64).sqrt()[:, None] / 8
     x = draw(settings["rows"], settings["mlp"][0])
     return [
-        Case(f"attention head {rows} x {features}", "rows", _head(draw, rows, features), draw(tokens, features)),
-        Case(f"causal head {more} x {wider}", "rows", _head(draw, more, wider, causal=True), draw(tokens, wider)),
-        Case(f"wide head {size[0]} x {size[1]}", "rows", _head(draw, *size), draw(tokens, size[1])),
+        Job(f"attention head {rows} x {features}", "rows", _head(draw, rows, features), draw(tokens, features)),
+        Job(f"causal head {more} x {wider}", "rows", _head(draw, more, wider, causal=True), draw(tokens, wider)),
+        Job(f"wide head {size[0]} x {size[1]}", "rows", _head(draw, *size), draw(tokens, size[1])),
         _torch(f"MLP {'-'.join(map(str, settings['mlp']))}, GELU", "rows", _mlp(settings["mlp"], seed), x),
-        Case(f"layer norm of {width}, variances 1 : {ratio}", "norm", prompt.norm(draw(width), draw(width)), uneven),
+        Job(f"layer norm of {width}, variances 1 : {ratio}", "norm", prompt.norm(draw(width), draw(width)), uneven),
     ]
 
 
@@ -87,7 +87,7 @@ def _mlp(widths: tuple[int, ...], seed: int) -> nn.Sequential:
         return nn.Sequential(*[part for layer in layers for part in (layer, nn.GELU())][:-1]).double().eval()
 
 
-def _torch(name: str, sort: str, module: nn.Module, x: Tensor) -> Case:
+def _torch(name: str, sort: str, module: nn.Module, x: Tensor) -> Job:
     """The case of a torch module, which is its own reference."""
 
     def want() -> Tensor:
@@ -95,10 +95,10 @@ def _torch(name: str, sort: str, module: nn.Module, x: Tensor) -> Case:
             answer: Tensor = module(x)
             return answer
 
-    return Case(name, sort, module, x, want)
+    return Job(name, sort, module, x, want)
 
 
-def _regressions(settings: Mapping[str, Any], seed: int) -> list[Case]:
+def _regressions(settings: Mapping[str, Any], seed: int) -> list[Job]:
     X, y = (part[: settings["samples"]] for part in diabetes())
     y, steps = y / y.std(), settings["steps"]
     draw, (samples, features, turns) = _drawing(seed + 1), settings["rule"]
@@ -113,10 +113,10 @@ def _regressions(settings: Mapping[str, Any], seed: int) -> list[Case]:
         "Huber regression": prompt.descent(X, y, "huber", delta=0.5, steps=steps),
         "rule tanh, data in tokens": prompt.rule("tanh(t)", inputs, answers, rate=0.1, steps=turns, eps=1e-12),
     }
-    return [Case(name, "steps", program) for name, program in found.items()]
+    return [Job(name, "steps", program) for name, program in found.items()]
 
 
-def _encoders(settings: Mapping[str, Any], seed: int) -> list[Case]:
+def _encoders(settings: Mapping[str, Any], seed: int) -> list[Job]:
     width, heads, hidden = settings["encoder"]
     x, found = _drawing(seed + 2)(settings["tokens"], width), []
     for first, activation in ((False, "relu"), (True, "gelu")):
@@ -131,11 +131,11 @@ def _encoders(settings: Mapping[str, Any], seed: int) -> list[Case]:
     return found
 
 
-def _texts(settings: Mapping[str, Any]) -> list[Case]:
+def _texts(settings: Mapping[str, Any]) -> list[Job]:
     if not settings["texts"]:
         return []
     program = prompt.minilm()
-    return [Case(f"MiniLM, {len(program.tokens(text))} tokens", "text", program, text) for text in settings["texts"]]
+    return [Job(f"MiniLM, {len(program.tokens(text))} tokens", "text", program, text) for text in settings["texts"]]
 
 
 def _drawing(seed: int) -> Callable[..., Tensor]:
@@ -156,7 +156,7 @@ def measure(settings: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
     return {"programs": rows, "hash": vm.weight_hash, "hashes": len(hashes), "numbers": vm.numbers}
 
 
-def _row(case: Case, tape: TapeProgram, result: TapeResult) -> dict[str, Any]:
+def _row(case: Job, tape: TapeProgram, result: TapeResult) -> dict[str, Any]:
     source = case.program.tokens(case.x) if isinstance(case.x, str) else case.x
     want = case.want() if case.want is not None else case.program.reference(source)
     return {

@@ -16,7 +16,7 @@ PAPER = "softmax-universality"
 
 
 @erratum(
-    PAPER, "Thm 4.2 = D.4", printed="d loss / d w_r as a function of (w.x, y)",
+    PAPER, "E4 Thm 4.2 = D.4, (G.66)", printed="d loss / d w_r as a function of (w.x, y)",
     repair="value x_i: the gate multiplies loss' by the sample", where="constructions/gradient_step.py",
 )  # fmt: skip
 def lost_factor() -> Evidence:

@@ -13,6 +13,7 @@ import torch
 from headsmith.constructions.bumps import Bumps, bump_network
 from headsmith.constructions.native import Gates
 from headsmith.constructions.product import FLOOR, Mixture
+from headsmith.constructions.three_layers import ThreeLayers
 from headsmith.network import Network
 from headsmith.papers.errata import Evidence, erratum
 from headsmith.targets.relu_network import ReluNetwork
@@ -63,9 +64,9 @@ def summed_columns() -> Evidence:
 
 @erratum(
     PAPER,
-    "B7 Lemma 3.11, sup norm",
-    printed="bumps end at the walls of cells, where the output averages f along a whole line, however fine the grid",
-    repair="straddling ramps: sup error falls like 1/g",
+    "B7 Lemma 3.12, nearest cell",
+    printed="softmax selects the value of the cell nearest to X: at its wall it averages f along a whole line",
+    repair="ramps that straddle the wall: the error falls like 1/g",
     where="constructions/bumps.py",
 )
 def walls() -> Evidence:
@@ -80,7 +81,7 @@ def walls() -> Evidence:
     "B5 Lemma 3.11, volume",
     printed="the shells between cells have volume B^N (1 - (1-delta)^N)",
     repair="(2B)^N (1 - (1-delta)^N)",
-    where="constructions/bumps.py",
+    where="constructions/explicit_relu.py",
 )
 def volume() -> Evidence:
     g, delta, n = 4, 0.2, 3
@@ -179,25 +180,6 @@ def log_of_zero() -> Evidence:
     return f"error {errors[0]}", f"error {errors[1]:.1e}", math.isnan(errors[0]), errors[1] < 1e-13
 
 
-def printed_unit(sums: np.ndarray, signs: np.ndarray, beta: float) -> np.ndarray:
-    """The third layer of softmax-universality Thm I.2 as printed, for one unit: sums (..., n), signs (n,) of +1 and -1.
-
-    Head 1 has C = diag(sign = +1), head 2 C = diag(sign = -1); D is 0 on the diagonal and -1 off it; the null
-    token scores 0.
-    """
-    n = sums.shape[-1]
-    values = np.concatenate([sums, np.zeros((*sums.shape[:-1], 1))], -1)
-    out = np.zeros_like(sums)
-    for sign in (1.0, -1.0):
-        scores = np.zeros((*sums.shape[:-1], n, n + 1))
-        scores[..., :n] = -1.0 + np.eye(n)
-        scores[..., range(n), range(n)] = sums * (signs == sign)
-        weights = np.exp(beta * (scores - scores.max(-1, keepdims=True)))
-        weights /= weights.sum(-1, keepdims=True)
-        out += sign * (weights @ values[..., None])[..., 0]
-    return out
-
-
 def gates(target: ReluNetwork, beta: float) -> Network:
     """The repaired two layers with gates of this sharpness."""
     return Gates(beta, *reversed(target.outer.shape)).network(target, "float64")
@@ -208,24 +190,28 @@ def gates(target: ReluNetwork, beta: float) -> Network:
     "E6 Thm I.2, layer 3",
     printed="for a unit of the other sign the score ties with the null token at every beta: the unit returns a|S|/2",
     repair="one head a unit, the sign in its value row",
-    where="constructions/native.py",
+    where="constructions/three_layers.py",
 )
 def tie() -> Evidence:
+    """All three layers, as printed but for what E1, E7 and E8 repair; the same with the sign in the values."""
     rng = np.random.default_rng(0)
-    sums, signs = rng.uniform(-2, 2, (300, 4)), np.array([1.0, -1.0, 1.0, -1.0])
-    printed = printed_unit(sums, signs, 1000.0)
-    wrong = float(np.abs(printed - signs * np.maximum(sums, 0)).max())
-    halved = float(np.abs(printed - signs * np.abs(sums) / 2).max())
-    inner = np.zeros((4, 1, 4, 1))
-    inner[range(4), 0, range(4), 0] = 1.0
-    built = gates(ReluNetwork(inner, signs[:, None]), 1000.0)
-    ours = built(torch.from_numpy(sums)[..., None])[..., 0].numpy()
-    right = float(np.abs(ours - signs * np.maximum(sums, 0)).max())
+    inner, signs = rng.uniform(-0.5, 0.5, (2, 2, 2, 2)), np.array([[1.0, -1.0], [-1.0, 1.0]])
+    X = torch.from_numpy(rng.uniform(-1, 1, (300, 2, 2)))
+    sums = np.einsum("ikjd,bjd->bik", inner, X.numpy())
+    wanted, halves = (np.maximum(sums, 0) * signs).sum(-1), (np.abs(sums) * signs).sum(-1) / 2
+    printed, repaired = (
+        ThreeLayers(inner, signs, np.zeros((2, 2)), 1.0, heads=64, faults=faults).network()(X)[..., 0].numpy()
+        for faults in (("tie",), ())
+    )
+    wrong, halved = float(np.abs(printed - wanted).max()), float(np.abs(printed - halves).max())
+    right = float(np.abs(repaired - wanted).max())
+    two = gates(ReluNetwork(inner, signs), 1000.0)(X)[..., 0].numpy()
+    right = max(right, float(np.abs(two - wanted).max()))
     return (
         f"error {wrong:.2f}, a|S|/2 to {halved:.0e}",
         f"error {right:.1e}",
-        wrong > 0.9 and halved < 1e-2,
-        right < 3e-4,
+        wrong > 0.4 and halved < 2e-2,
+        right < 1e-2,
     )
 
 
