@@ -284,7 +284,7 @@ def test_a_run_of_which_nothing_is_known_is_refused():
 
 
 def test_the_rooms_list_their_public_names():
-    assert dir(hs.machine) == ["Attention", "Gradients", "Neurons", "Result", "Solver", "Tape"]
+    assert dir(hs.machine) == ["Attention", "Gradients", "Neurons", "Result", "Solver", "Tape", "host"]
     assert dir(hs.prompt) == sorted(hs.prompt.__all__) and "lasso" in dir(hs.prompt)
     assert set(Machine.kinds) >= {"attention", "gradients", "neurons", "solver", "tape"}
 

@@ -22,6 +22,10 @@ def _prompt(name: str, file: str, old: str, new: str) -> Mutant:
     return Mutant(name, f"{PROMPTS}/{file}.py", old, new, "tests/machines/prompts/test_layers.py")
 
 
+def _descent(name: str, old: str, new: str) -> Mutant:
+    return Mutant(name, f"{PROMPTS}/descent.py", old, new, "tests/machines/prompts/test_descent.py")
+
+
 MUTANTS = [
     _ball("radius of a product", "product = times(self.rows,", "product = times(self.rows.mid(),"),
     _ball("a bias", "product if bias is None else product + _repeated(bias, product.nrows())", "product"),
@@ -121,5 +125,24 @@ MUTANTS = [
         "layers",
         "return x + _enclosed(self.stages, x)",
         "return _enclosed(self.stages, x)",
+    ),
+    _descent("radius of the iterate", "v = w + (w - old)", "v = w.mid() + (w - old)"),
+    _descent("radius of momentum", "(w - old) * arb(self.momentum)", "(w - old).mid() * arb(self.momentum).mid()"),
+    _descent(
+        "radius of a residual", "self._slope(v * X.transpose(), y)", "self._slope((v * X.transpose()).mid(), y).mid()"
+    ),
+    _descent("radius of a step", "_soft(u, thresholds) if", "_soft(u.mid(), thresholds) if"),
+    _descent("radius of what is above", "[(x - t).max(arb(0))", "[(x.mid() - t).max(arb(0))"),
+    _descent("radius of what is below", "(-x - t).max(arb(0)) for", "(-x.mid() - t).max(arb(0)) for"),
+    _descent(
+        "the penalty", "keep = arb(self.rate), 1 - arb(self.rate) * arb(self.l2)", "keep = arb(self.rate), arb(1)"
+    ),
+    _descent("a threshold that is rounded", "[rate * arb(penalty) for", "[arb(self.rate * penalty) for"),
+    Mutant(
+        "radius of a rule",
+        f"{PROMPTS}/rule.py",
+        "dict.fromkeys(names, z)",
+        "dict.fromkeys(names, z.mid())",
+        "tests/machines/prompts/test_rule.py",
     ),
 ]

@@ -21,6 +21,16 @@ def test_the_coefficients_lie_near_those_of_float64(f):
     assert all(wide.contains(narrow.mid()) for wide, narrow in pairs)
 
 
+@pytest.mark.parametrize("f", ["tanh(t)", "relu(t)", "t^2"])
+def test_few_bits_hold_many(f):
+    program, found = prompt.rule(f, X, y, rate=0.3, steps=3), []
+    for bits in (12, 24, 400):
+        with precision(bits):
+            found.append(program.enclosed().rows.entries())
+    for wide, narrow in ((0, 1), (1, 2), (0, 2)):
+        assert all(a.contains(b.mid()) for a, b in zip(found[wide], found[narrow], strict=True))
+
+
 def test_the_theorem_about_a_tape_covers_the_table_of_the_rule():
     """A coarse table moves the coefficients, and the bound says how far."""
     bounds = []

@@ -87,6 +87,16 @@ def test_a_folder_of_hugging_face(tmp_path):
     assert float((tape.reference(x) - hugging_face(bert_weights(), x)).abs().max()) < 1e-12
 
 
+def test_words_at_random_are_the_samples_of_a_state_dict():
+    weights = bert_weights() | {
+        "bert.embeddings.word_embeddings.weight": 1e-3 * random(50, 24, seed=8),
+        "bert.embeddings.position_embeddings.weight": 1e-3 * random(16, 24, seed=9),
+        "bert.embeddings.token_type_embeddings.weight": torch.zeros(2, 24),
+    }
+    small, unit = (hosted((w, CONFIG), SIZES, NORM, DOMAIN) for w in (weights, bert_weights()))
+    assert small.scales[0] >= 2**8 * unit.scales[0] and len(small.scales) == len(unit.scales) == 5
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -125,6 +135,11 @@ def test_a_row_beyond_the_domain_names_the_domain_that_holds_it():
     domain = float(str(refusal.value).split("domain=")[1].split(")")[0])
     tape = hosted(module, SIZES, NORM, domain, sample=x)
     assert reach(tape, x) <= domain < 2 * reach(tape, x)
+
+
+def test_what_no_block_holds_is_said_so():
+    with pytest.raises(Refusal, match=r"no block holds more than \d+, measure the tokens in larger units"):
+        hosted(nn.Linear(3, 3).double(), SIZES, NORM, 8.0, sample=1e8 * random(5, 3, seed=1))
 
 
 def test_a_program_is_hosted_as_it_is():

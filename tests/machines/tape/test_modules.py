@@ -57,6 +57,14 @@ def test_an_encoder_of_two_layers(norm_first, norm):
     assert apart(encoder(), encoder(**eps).double(), random(6, 24, seed=1)) < 1e-12
 
 
+def test_the_mask_reaches_the_encoders_of_a_sequence():
+    module = nn.Sequential(encoder_layer(), nn.Linear(24, 24), encoder_layer(norm_first=True)).double().eval()
+    x, mask = random(6, 24, seed=1), nn.Transformer.generate_square_subsequent_mask(6, dtype=torch.float64)
+    with torch.no_grad():
+        wanted = module[2](module[1](module[0](x, mask, is_causal=True)), mask, is_causal=True)
+    assert float((hosted(module, SIZES, NORM, 1e6, causal=True).reference(x) - wanted).abs().max()) < 1e-12
+
+
 @pytest.mark.parametrize(
     "module",
     [
@@ -102,6 +110,12 @@ def _parametrised():
     return layer
 
 
+def _training():
+    layer = encoder_layer().train()
+    layer.self_attn.dropout = 0.0
+    return layer
+
+
 def _with(name, value):
     layer = encoder_layer()
     setattr(layer, name, value)
@@ -117,6 +131,8 @@ def _with(name, value):
         (_swapped(), "forward of its own"),
         (_parametrised(), "parametrised"),
         (encoder_layer().train(), r"call \.eval\(\) first"),
+        (_training(), r"call \.eval\(\) first"),
+        (encoder_layer(device="meta"), "is torch.float32 on meta"),
         (nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5)), r"call \.eval\(\) first"),
         (encoder_layer(activation=nn.GELU("tanh")), r"does not hold GELU\(approximate='tanh'\); it holds tanh, silu"),
         (encoder_layer(activation=nn.Softplus()), "does not hold Softplus"),

@@ -68,6 +68,7 @@ def test_data_get_a_block_of_their_own():
     for given in (prompt.descent(X, Y, l1=0.1, steps=10), prompt.rule("tanh(t)", X, Y, 0.2, 10)):
         vm, program = hs.machine.host(given)
         assert float((vm(program).value - given.reference()).abs().max()) < 1e-12
+        assert torch.equal(vm(program, looped=True).value, vm(program, rows="all").value)
 
 
 def test_what_fits_no_block_is_refused_by_name(vm):

@@ -85,6 +85,7 @@ def test_a_forged_file_is_refused_though_its_hash_is_right(written, forgery):
     with pytest.raises(Refusal) as refusal:
         hs.load(path)
     assert str(path) in str(refusal.value) and "\n" not in str(refusal.value)
+    assert forgery not in ("swapped", "view") or "of the file is not the one" in str(refusal.value)
 
 
 @pytest.mark.parametrize("tensor", [torch.tensor(float("nan")), torch.zeros(2, 2).double()])

@@ -96,6 +96,8 @@ def test_a_norm_without_a_value_is_refused_in_words():
         (torch.zeros(5, 3), "the value of that very run"),
         (torch.zeros(4, 4), "the value of that very run"),
         (torch.zeros(4, 5), "the value of that very run"),
+        (torch.zeros(0, 4), "the value of that very run"),
+        (torch.zeros(()), "the value of that very run"),
         (torch.full((5, 4), math.nan), "finite|NaN"),
         (torch.full((5, 4), math.inf), "finite|infinit"),
     ],
@@ -148,6 +150,20 @@ def test_a_run_of_a_tape_proves_its_own_value(name):
     result.value[0] += 1.0
     with pytest.raises(StaleCertificate, match="changed after the run"):
         result.prove()
+
+
+@pytest.mark.parametrize("x", [X[:, :3], X[:0], X.T])
+def test_tokens_that_the_program_does_not_read_are_refused(x):
+    with pytest.raises(Refusal, match=r"reads tokens \(..., tokens, 4\), not"):
+        prove(PROGRAMS["mlp"], x, torch.zeros(5, 2))
+
+
+def test_sequences_side_by_side_are_proved_at_once():
+    x, program = random(2, 3, 4, seed=50), PROGRAMS["transformer"]
+    certificate = prove(program, x, program.reference(x))
+    assert certificate.bound <= 1e-14
+    with pytest.raises(Refusal, match="of that very run"):
+        prove(program, x.reshape(6, 4), program.reference(x))
 
 
 def test_programs_without_a_value_in_balls_are_refused():

@@ -40,13 +40,24 @@ def bert(weights: Mapping[str, Tensor], config: Any) -> ChainProgram:
     return _Encoder(weights, told, start).chain()
 
 
-def bert_folder(path: str | Path) -> ChainProgram:
-    """The encoder in a folder with model.safetensors and config.json."""
+def read_folder(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """(state dict, config) of a folder with model.safetensors and config.json."""
     try:
         config = json.loads((Path(path) / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise Refusal(f"{path} holds no readable config.json ({error})") from None
-    return bert(load_tensors(Path(path) / "model.safetensors")[0], config)
+    return load_tensors(Path(path) / "model.safetensors")[0], config
+
+
+def embedded(weights: Mapping[str, Tensor], count: int) -> Tensor | None:
+    """Tokens as the model sees them: words at random, each with its place; none where the tables are missing."""
+    names = ("word_embeddings", "position_embeddings", "token_type_embeddings")
+    found = [next((t for n, t in weights.items() if n.endswith(f"embeddings.{name}.weight")), None) for name in names]
+    words, places, types = (None if table is None else table.detach().cpu().double() for table in found)
+    if words is None or places is None or types is None:
+        return None
+    ids = torch.randint(len(words), (min(count, len(places)),), generator=torch.Generator().manual_seed(0))
+    return words[ids] + places[-len(ids) :] + types[0]
 
 
 def _check(config: Mapping[str, Any]) -> None:

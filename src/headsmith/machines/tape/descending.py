@@ -26,10 +26,10 @@ SHARE = 0.25  # of the domain, which the largest sum of a run may use
 
 
 def descent_sizes(program: DescentProgram, widest: int) -> Sizes:
-    """The block that suits it: up to `widest` samples a pass."""
+    """The block that suits it: up to `widest` samples a pass, and a slot for a counter of loops."""
     rows = _Steps.clauses(program) * len(program.y)
     D = max(_Steps.copies(program) * program.X.shape[1], min(widest, rows))
-    return Sizes(D, 1 + -(-rows // D) + program.path, 1)
+    return Sizes(D, 2 + -(-rows // D) + program.path, 1)
 
 
 def lower_descent(program: DescentProgram, sizes: Sizes, domain: float) -> TapeProgram:

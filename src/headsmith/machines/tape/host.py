@@ -20,37 +20,44 @@ import torch
 from torch import Tensor, nn
 
 from headsmith.functions.modules import parts
-from headsmith.machines.prompts.bert import bert, bert_folder
+from headsmith.machines.prompts.bert import bert, embedded, read_folder
 from headsmith.machines.prompts.descent import DescentProgram
 from headsmith.machines.prompts.heads import HeadProgram, LinearProgram
 from headsmith.machines.prompts.layers import ChainProgram, NormProgram, features
 from headsmith.machines.prompts.rule import RuleProgram
+from headsmith.machines.tape.asked import as_chain, every, samples_of, shared
 from headsmith.machines.tape.descending import descent_sizes
 from headsmith.machines.tape.instruction import Sizes
-from headsmith.machines.tape.lowering import as_chain, every, lower, samples_of, slots_of
+from headsmith.machines.tape.lowering import lower, slots_of
 from headsmith.machines.tape.modules import program_of
 from headsmith.machines.tape.program import TapeProgram
+from headsmith.machines.tape.ranges import WIDEST
 from headsmith.machines.tape.rule_tokens import rule_sizes
 from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 
-WIDEST = 384  # numbers that one slot gets for a linear layer alone; more of them go over several passes
+FULL = 384  # numbers that one slot gets for a linear layer alone; more of them go over several passes
 ROOM = 4.0  # the domain is this many times what the samples need, and each end of the norm table as well
 ULPS = 1e4  # roundings that a module may make on its way, in units of its largest number
-RANGES = range(6, 31, 2)  # norm tables 2^-k .. 2^k, the shortest first
+RANGES = (6, 7, 8, 9, 10)  # norm tables 2^-k .. 2^k, the shortest first: longer ones say little
 
 
 def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = False) -> tuple[Any, TapeProgram]:
     """(vm, program): a frozen block in which the model fits, and the model as a tape for it.
 
-    sample: tokens (..., tokens, features) such as the model will see; by default `tokens` standard normal ones.
+    sample: tokens (..., tokens, features) such as the model will see; by default `tokens` standard normal ones, or
+    words at random where there is a table of them.
     causal: the encoder layers of the module are run with the causal mask, as nn.TransformerEncoder(x, mask,
     is_causal=True).
+
+    >>> vm, program = host(nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)).double())
+    >>> vm(program, [[0.5, -0.25]]).value.shape, len(program)
+    (torch.Size([1, 1]), 2)
     """
     from headsmith.machines.tape.tape import Tape
 
     if isinstance(module, DescentProgram | RuleProgram):
-        sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, WIDEST)
+        sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, FULL)
         vm = Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads)
         return vm, lower(module, sizes, domain=vm.domain)
     program, x = _read(module, tokens, sample, causal)
@@ -58,7 +65,10 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     norm = _norm_range(program, slot, heads, x)
     sizes = Sizes(slot, slots_of(program, slot, heads, sample=x, norm=norm), heads)
     found = lower(program, sizes, sample=x, norm=norm)
-    domain = 2.0 ** max(3, math.ceil(math.log2(ROOM * reach(found, x))))
+    needed = reach(found, x)
+    domain = max(8.0, 2.0 ** math.ceil(math.log2(ROOM * needed)))
+    if needed <= WIDEST:
+        domain = min(WIDEST, domain)
     return Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads, domain=domain, norm=norm), replace(
         found, domain=domain
     )
@@ -81,9 +91,13 @@ def hosted(
     found = lower(program, sizes, sample=x, norm=norm, domain=domain)
     needed = reach(found, x)
     if needed > domain:
+        enough = 2.0 ** math.ceil(math.log2(needed))
+        which = f"hs.machine.Tape(domain={number(enough, 6)}) holds it"
+        if enough > WIDEST:
+            which = f"no block holds more than {number(WIDEST, 6)}, measure the tokens in larger units"
         raise Refusal(
             f"a row of {program.name} reaches {number(needed)} on the samples, the domain of this machine ends at "
-            f"{number(domain)}: hs.machine.Tape(domain={number(2.0 ** math.ceil(math.log2(needed)), 6)}) holds it"
+            f"{number(domain)}: {which}"
         )
     return found
 
@@ -116,10 +130,11 @@ def _read(given: Any, tokens: int, sample: Any, causal: bool) -> tuple[ChainProg
         return program, x
     if causal:
         raise Refusal("causal=True is for torch modules: a config says is_decoder, a program head(..., causal=True)")
+    if isinstance(given, str | os.PathLike):
+        given = read_folder(os.fspath(given))
     if isinstance(given, tuple) and len(given) == 2:
         program = bert(*given)
-    elif isinstance(given, str | os.PathLike):
-        program = bert_folder(os.fspath(given))
+        sample = embedded(given[0], tokens) if sample is None else sample
     else:
         program = as_chain(given)
     return program, samples_of(program, sample, tokens)
@@ -180,8 +195,8 @@ def _block(program: ChainProgram) -> tuple[int, int]:
     norms = max((stage.features for stage in stages if isinstance(stage, NormProgram)), default=1)
     widths = [n for stage in stages if isinstance(stage, LinearProgram) for n in stage.weight.shape]
     widest = max([*widths, features(program) or 1])
-    slot = max(heads * size, norms, min(widest, WIDEST), -(-widest // 4))
-    return heads * -(-slot // heads), heads
+    slot = max(heads * size, norms, min(widest, FULL), -(-widest // 4))
+    return shared(slot, heads), heads
 
 
 def _norm_range(program: ChainProgram, slot: int, heads: int, x: Tensor) -> tuple[float, float]:

@@ -20,29 +20,26 @@ import torch
 from torch import Tensor
 
 from headsmith.machines.prompts.descent import DescentProgram
-from headsmith.machines.prompts.heads import HeadProgram, LinearProgram, SampleProgram
+from headsmith.machines.prompts.heads import HeadProgram, LinearProgram
 from headsmith.machines.prompts.layers import (
     ChainProgram,
     NormProgram,
     PoolProgram,
     ResidualProgram,
-    Stage,
-    features,
     flat,
 )
-from headsmith.machines.prompts.regression import Regression
 from headsmith.machines.prompts.rule import RuleProgram
+from headsmith.machines.tape.asked import as_chain, every, samples_of, shared
 from headsmith.machines.tape.descending import lower_descent
 from headsmith.machines.tape.held import Held, added
 from headsmith.machines.tape.instruction import Instruction, Rows, Sizes
 from headsmith.machines.tape.program import Stretch, TapeProgram
+from headsmith.machines.tape.ranges import LONGEST
 from headsmith.machines.tape.rule_tokens import lower_rule
-from headsmith.network.inputs import accept
 from headsmith.records.shown import exactly, number
 from headsmith.refusal import Refusal
 
 NORM, DOMAIN = (2.0**-6, 2.0**6), 256.0
-SAMPLES = 64  # standard normal tokens, where nobody gave samples
 Terms = list[tuple[Tensor | None, Held]]
 """Summands W x of a vector that a pass reads at once; None stands for the identity."""
 
@@ -88,41 +85,6 @@ def slots_of(program: Any, slot: int, heads: int, *, sample: Any = None, norm: t
     work = _Lowering(Sizes(slot, 0, heads), norm)
     work.tape(source, samples_of(source, sample))
     return work.slots
-
-
-def as_chain(program: Any) -> ChainProgram:
-    """The program as a chain; what a tape does not run is refused."""
-    if isinstance(program, SampleProgram):
-        raise Refusal(f"{program.name} becomes a head when it sees its tokens X: give program.on(X) to the tape")
-    if isinstance(program, Regression):
-        raise Refusal(
-            f"{program.name} is a problem: hs.machine.Solver solves it, and hs.prompt.descent is a tape for it"
-        )
-    if not isinstance(program, Stage):
-        raise Refusal(f"a tape runs the programs of hs.prompt, not {type(program).__name__}")
-    return program if isinstance(program, ChainProgram) else ChainProgram("chain", (program,))
-
-
-def samples_of(program: ChainProgram, sample: Any, tokens: int = SAMPLES) -> Tensor:
-    """Tokens on which norms are measured; by default the program's own, or standard normal ones."""
-    width = features(program)
-    if sample is None:
-        sample = getattr(program, "sample", None)
-    if sample is None:
-        if width is None:
-            raise Refusal(
-                f"nothing in {program.name} says how many numbers a token has: give a sample, (tokens, numbers)"
-            )
-        return torch.randn(tokens, width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    x = accept(sample, torch.float64, torch.device("cpu")).detach()
-    if x.dim() < 2 or not x.shape[-2] or not x.shape[-1] or width not in (None, x.shape[-1]):
-        raise Refusal(f"the samples must be tokens (..., tokens, {width or 'numbers'}), not {tuple(x.shape)}")
-    return x
-
-
-def every(program: Any) -> list[Any]:
-    """A program and all that it is made of."""
-    return [program, *(inner for stage in getattr(program, "stages", ()) for inner in every(stage))]
 
 
 class _Lowering:
@@ -257,8 +219,9 @@ class _Lowering:
         d, name = program.features, name or program.name
         if d > self.sizes.slot:
             raise Refusal(
-                f"{name} is a norm over {d} numbers, a slot of this block holds {self.sizes.slot}: a norm needs one "
-                f"slot, as hs.machine.Tape(slot={d}, ...) has"
+                f"{name} is a norm over {d} numbers, a slot of this block holds {self.sizes.slot}: "
+                f"hs.machine.Tape(slot={shared(d, self.sizes.heads)}, slots={self.sizes.slots}, "
+                f"heads={self.sizes.heads}) has wider ones"
             )
         centring = torch.eye(d, dtype=torch.float64) - (1.0 / d if program.centred else 0.0)
         centring = centring / math.sqrt(d)
@@ -283,10 +246,11 @@ class _Lowering:
         s = 2.0 ** round(math.log2(math.sqrt(least * most) / math.sqrt(low * high)) / 2)
         if not least <= s * s * low <= s * s * high <= most:
             half = 2.0 ** math.ceil(math.log2(high / low) / 2 + 2)
+            which = f"hs.machine.Tape(..., norm=({exactly(1 / half)}, {exactly(half)})) does"
             raise Refusal(
-                f"{reading.name} meets variances from {number(low)} to {number(high)} on the samples, a ratio "
-                f"above the {number(most / least)} that the norm table of this block holds: "
-                f"norm=({exactly(1 / half)}, {exactly(half)}) does"
+                f"{reading.name} meets variances from {number(low)} to {number(high)} on the samples, a ratio above "
+                f"the {number(most / least)} that the norm table of this block holds: "
+                f"{which if half * half <= LONGEST else 'no table reaches so far'}"
             )
         return s
 
@@ -296,7 +260,7 @@ class _Lowering:
         rows = program.head_dim
         size, count = D // H, program.weights[0].shape[:-2].numel()
         if rows > (size if program.causal else D):
-            kind, need = ("causal head", H * rows) if program.causal else ("head", rows)
+            kind, need = ("causal head", H * rows) if program.causal else ("head", shared(rows, H))
             raise Refusal(
                 f"a {kind} of {rows} rows does not fit a block of {H} heads of {size} numbers: "
                 f"hs.machine.Tape(slot={need}, slots={self.sizes.slots}, heads={H}) holds it"

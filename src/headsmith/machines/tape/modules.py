@@ -42,6 +42,9 @@ def program_of(module: nn.Module, causal: bool = False) -> ChainProgram:
     >>> [stage.name for stage in program_of(nn.Sequential(nn.Linear(2, 3), nn.GELU(), nn.LayerNorm(3))).stages]
     ['linear', 'norm']
     """
+    for name, weight in module.named_parameters():
+        if weight.is_meta or not weight.is_floating_point() or weight.layout is not torch.strided:
+            raise Refusal(f"{name} is {weight.dtype} on {weight.device}, {weight.layout}, not real numbers in rows")
     stages: list[Any] = []
     for part in parts(module):
         found = _read(part, causal)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from headsmith.functions.balls import Unresolved, precision
 from headsmith.machines.machine import whole
+from headsmith.machines.prompts.layers import features
 from headsmith.network import digest
 from headsmith.network.inputs import accept
 from headsmith.proof.ball_matrix import BallMatrix
@@ -45,7 +46,7 @@ def prove(program: Any, X: Any, value: Tensor, bits: int | str = "auto") -> Cert
     if found.vacuous:
         raise Refusal(_too_wide(program, found))
     bound = Bound(found.error, 0.0).with_slack()
-    domain = Domain({"X": Listed(1, digest({}, {} if x is None else {"X": x}))})
+    domain = Domain({} if x is None else {"X": Listed(1, digest({}, {"X": x}))})
     return Certificate.of(
         bound, _statement(program, x, found), domain, "float64", _hash(program, x, answer), ASSUMPTIONS
     )
@@ -60,7 +61,12 @@ def _tokens(program: Any, X: Any) -> Tensor | None:
         )
     if (X is None) != hasattr(program, "steps"):
         raise Refusal(f"{program.name} " + ("needs its X" if X is None else "carries its own data: leave X out"))
-    return None if X is None else accept(X, torch.float64, torch.device("cpu"))
+    if X is None:
+        return None
+    x, width = accept(X, torch.float64, torch.device("cpu")), features(program)
+    if not x.numel() or width not in (None, x.shape[-1]):
+        raise Refusal(f"{program.name} reads tokens (..., tokens, {width or 'features'}), not {tuple(x.shape)}")
+    return x
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ class _Found:
 
 def _tried(program: Any, x: Tensor | None, value: Tensor, precisions: tuple[int, ...]) -> _Found:
     """The first precision that is fine, or the last one."""
-    least = LEAST * float(value.abs().max())
+    least = LEAST * max((abs(v) for v in value.reshape(-1).tolist()), default=0.0)
     for i, bits in enumerate(precisions):
         error, radius, reason = _compared(program, x, value, bits)
         found = _Found(error, radius, least, precisions[: i + 1], reason)

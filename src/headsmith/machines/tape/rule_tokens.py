@@ -28,8 +28,8 @@ SLOTS = 3  # the data, w, and f(w . x - y) x
 
 
 def rule_sizes(program: RuleProgram) -> Sizes:
-    """The smallest block that holds it."""
-    return Sizes(2 * program.X.shape[1] + 1 + _bits(len(program.y)), SLOTS, 1)
+    """The smallest block that holds it, and a slot for a counter of loops."""
+    return Sizes(2 * program.X.shape[1] + 1 + _bits(len(program.y)), SLOTS + 1, 1)
 
 
 def lower_rule(program: RuleProgram, sizes: Sizes, domain: float) -> TapeProgram:

@@ -34,6 +34,11 @@ class TapeResult(Handed):
     machine: Tape
     entered: Tensor
 
+    @property
+    def weights(self) -> Tensor:
+        """The value, by the name that steps of descent have for it."""
+        return self.value
+
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """|pass - instruction| in every entry of the state behind it, one for each pass."""
