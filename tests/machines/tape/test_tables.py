@@ -42,6 +42,11 @@ def test_the_proved_errors_are_attained(name):
             worst = max(worst, float(abs(value(part, x) - true).upper()))
     assert 0.7 * bound.approximation < worst <= bound.approximation
     executed = look_up(head, torch.from_numpy(z))
+    with precision(128):
+        rounded = max(
+            float(abs(arb(y) - value(part, x)).upper()) for x, y in zip(z.tolist(), executed.tolist(), strict=True)
+        )
+    assert 0.01 * bound.rounding < rounded <= bound.rounding
     exact = torch.from_numpy(z if name == "read" else 1 / np.sqrt(z))
     assert float((executed - exact).abs().max()) <= bound.total
 
