@@ -96,7 +96,7 @@ MUTANTS = [
     _mutant("long norms", "ranges", "and bool((s <= hi).all())):", "):"),
     _mutant("negative eps", "ranges", 'if "g" in done.sums and not', "if False and not"),
     _mutant("undecided", "ranges", "if not bool((near >= UNDECIDED).all()):", "if False:"),
-    _mutant("rows named twice", "ranges", "if named & taken:", "if False:"),
+    _mutant("rows named twice", "ranges", "if any(part == other and first < last", "if any(False and first < last"),
     _mutant("norms of a run", "running", "        self.ranges.check_norm(at, done)\n", "", "ranges"),
     _mutant("sums of a run", "running", "        self.ranges.check(at, instruction, state)\n", "", "ranges"),
     # what a file must hold

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -71,12 +72,10 @@ class BlockRanges:
     def _fit(self, at: int, instruction: Instruction) -> None:
         """Refuses an instruction that names what the block does not have."""
         D, S, problem = self.sizes.slot, self.sizes.slots, ""
-        taken: set[tuple[str, int]] = set()
+        named = sorted((rows.part, rows.first, rows.first + len(rows.bias)) for rows in instruction.rows)
+        if any(part == other and first < last for (part, _, last), (other, first, _) in pairwise(named)):
+            problem = "names a row twice"
         for rows in instruction.rows:
-            named = {(rows.part, row) for row in range(rows.first, rows.first + len(rows.bias))}
-            if named & taken:
-                problem = f"names a row of {rows.part!r} twice"
-            taken |= named
             last, most = rows.first + len(rows.bias), D if rows.part in PARTS else 1
             if rows.part not in (*PARTS, *SINGLE) or not 0 <= rows.first < last <= most:
                 problem = f"names rows {rows.first} to {last - 1} of {rows.part!r}"
