@@ -164,7 +164,7 @@ class Repeated:
 
         return batch
 
-    def loss(self, model: Stack, batch: Samples) -> Tensor:
+    def loss(self, model: Any, batch: Samples) -> Tensor:
         """The sum over seeds, so that the gradient of each is what it would be alone."""
         errors: Tensor = model.each(self.error, batch)
         return errors.sum()
