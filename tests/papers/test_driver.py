@@ -126,7 +126,7 @@ raise SystemExit(main(['--dry', '--preset', 'smoke', '--out', sys.argv[1], '--wo
     "paper, item, options",
     [
         ("low_rank_memorization", "figure-1", []), ("deep_optimizers", "figure-1", ["--attention", "relu"]),
-        ("universality", "figure-4", []),
+        ("universality", "figure-4", []), ("emulation", "table-3", []),
     ],
 )  # fmt: skip
 def test_a_driver_needs_torch_and_numpy_alone(tmp_path, paper, item, options):
