@@ -1,7 +1,8 @@
 """Tables 1 to 3 and Sec 5.1 on a GPU, in calls that end in time: `python -m headsmith.papers.emulation.gpu`.
 
-What a call does is said in `papers/driver.py`; it takes nine minutes unless --minutes says otherwise. All seeds of a setting train at once, in Tables 2 and 3 with all four
-models; --only names one of them. Table 3 reads the file that HEADSMITH_AMES names (see `ames.py`).
+What a call does is said in `papers/driver.py`; it takes nine minutes unless --minutes says otherwise. All seeds of a
+setting train at once, in Tables 2 and 3 with all four models; --only names one of them. Table 3 reads the file that
+HEADSMITH_AMES names (see `ames.py`).
 """
 
 from __future__ import annotations
