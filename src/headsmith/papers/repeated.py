@@ -113,11 +113,14 @@ def _asked(
 
 
 def _measure(id: str, study: Study, settings: Settings, options: argparse.Namespace, late: driver.Late) -> None:
-    """Train what is missing until it is late; measure when all is there."""
+    """Train what is missing until it is late; measure when all is there.
+
+    A seed that is lost is a result like any other, and no reason to stop those beside it.
+    """
     result, fits = driver.opening(id, options.preset, settings, options.precision), {}
 
-    def train(named: tuple[str, Repeated], until: Callable[[Fit], bool]) -> tuple[Fit, bool]:
-        fits[named[0]], done = _learn(named[1], Path(options.work), options.precision, until)
+    def train(named: tuple[str, Repeated], _: Callable[[Fit], bool]) -> tuple[Fit, bool]:
+        fits[named[0]], done = _learn(named[1], Path(options.work), options.precision, lambda _: late())
         return fits[named[0]], done
 
     lessons = [(f"{id}, {name}", (name, lesson)) for name, lesson in study.lessons(settings).items()]
