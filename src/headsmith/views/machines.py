@@ -51,12 +51,18 @@ def heads(measured: Mapping[str, Any]) -> Figure:
 
 
 def bars(measured: Mapping[str, Any]) -> Figure:
-    """algorithm-emulation Tables 2 and 3: one frozen model, a model for each algorithm, the constructed machine."""
+    """algorithm-emulation Tables 2 and 3: one frozen model, a model for each algorithm, and a machine beside them.
+
+    "constructed" is a head that is given the weights, "machine" one that finds them.
+    """
     fig, axes = figure(width=7.2, height=4.2)
     names: Sequence[str] = measured["algorithms"]
-    kinds = [kind for kind in ("predict zero", "baseline", "frozen", "constructed") if kind in measured]
+    colours = {
+        "predict zero": "#999999", "baseline": PALETTE[1], "frozen": PALETTE[0], "constructed": PALETTE[2],
+        "machine": PALETTE[2],
+    }  # fmt: skip
+    kinds = [kind for kind in colours if kind in measured]
     width = 0.8 / len(kinds)
-    colours = {"predict zero": "#999999", "baseline": PALETTE[1], "frozen": PALETTE[0], "constructed": PALETTE[2]}
     for k, kind in enumerate(kinds):
         places = [i + (k - (len(kinds) - 1) / 2) * width for i in range(len(names))]
         axes.bar(places, measured[kind], width, color=colours[kind], label=kind)

@@ -64,6 +64,6 @@ def test_claims_can_fail():
     predicts, head, machine = table_3.CLAIMS[2:]
     m = {"steps": 21_975, "enough": table_3.ENOUGH, "seeds": 5, "own fit": [1.0]}
     assert [predicts.verdict(m | {"frozen": [v]}) for v in (1.1, 1.3)] == ["holds", "fails"]
-    assert [head.verdict({"constructed": [v]}) for v in (1e-13, 1e-11)] == ["holds", "fails"]
+    assert [head.verdict({"apart": [v]}) for v in (1e-13, 1e-11)] == ["holds", "fails"]
     found = [{"bounds": [b], "apart": [a]} for b, a in ((1e-4, 1e-5), (1e-2, 1e-5), (1e-4, 1e-3))]
     assert [machine.verdict({"solved": one}) for one in found] == ["holds", "fails", "fails"]
