@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from headsmith.lab.train.stacked import Repeated, squared
+from headsmith.papers import repeated
 from headsmith.papers.registry import Outcome
 from headsmith.papers.repeated import Study, main, means, spreads, steepness
 from headsmith.records import Record
@@ -45,3 +46,30 @@ def test_a_lost_seed_stops_nobody(tmp_path, capsys):
     assert "finished" in capsys.readouterr().out and len(found) == 4
     assert all(math.isfinite(good) and math.isnan(lost) for good, lost in found)
     assert study.here({}, Record(tmp_path, {"kind": "test"})).measurements["scores"][0][0] == found[0][0]
+
+
+def test_a_call_that_is_late_begins_nothing_new(tmp_path, monkeypatch, capsys):
+    """Time for one training of two: the other is put off, and the next call reads the first one back."""
+    drawn = []
+
+    def samples(seed):
+        drawn.append(seed)
+        return torch.ones(4, 1), torch.ones(4, 1)
+
+    def lessons(settings):
+        return {
+            name: Repeated({"name": name}, (seed,), lambda _: nn.Linear(1, 1), samples, squared, 2)
+            for seed, name in enumerate("ab")
+        }
+
+    study = Study({"full": {}}, {}, lessons, lambda settings, fits: {"trained": sorted(fits)}, Outcome)
+    call = ["--dry", "--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
+    monkeypatch.setattr(repeated.driver, "clock", lambda minutes: lambda need=0.0: need > 0 and drawn == [0])
+    assert main("headsmith.papers.x", "text", "ours", {"lines": study}, call) == 0
+    path = tmp_path / "out" / "lines.json"
+    assert (
+        drawn == [0] and "measurements" not in json.loads(path.read_text()) and "call again" in capsys.readouterr().out
+    )
+    monkeypatch.setattr(repeated.driver, "clock", lambda minutes: lambda need=0.0: False)
+    assert main("headsmith.papers.x", "text", "ours", {"lines": study}, call) == 0
+    assert drawn == [0, 1] and json.loads(path.read_text())["measurements"] == {"trained": ["a", "b"]}

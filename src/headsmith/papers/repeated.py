@@ -13,6 +13,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from headsmith.records import Record
 
 __all__ = ["Study", "main", "means", "spreads", "steepness"]
 
+SETTING_UP = 60.0
+"""Seconds to draw the samples of a training, compile it and capture it: with fewer left it is put off."""
 NOTES = 10
 """Scores are taken so many times in a training; measured is what the last one says."""
 
@@ -97,6 +100,8 @@ def main(prog: str, text: str, paper: str, studies: Mapping[str, Study], argv: l
         settings = {**study.presets[options.preset], **(study.dry if options.dry else {})}
         if options.probe:
             driver.probe(study.lessons(settings).items(), 3 if options.dry else 300)
+        elif late(SETTING_UP):
+            print(f"{name}: call again", flush=True)
         else:
             _measure(f"{paper}/{name}", study, settings, options, late)
     return 0
@@ -124,6 +129,7 @@ def _measure(id: str, study: Study, settings: Settings, options: argparse.Namesp
         return fits[named[0]], done
 
     lessons = [(f"{id}, {name}", (name, lesson)) for name, lesson in study.lessons(settings).items()]
-    if driver.trained(lessons, train, late, result["losses"], math.inf):
+    begun = takewhile(lambda _: not late(SETTING_UP), lessons)
+    if driver.trained(begun, train, late, result["losses"], math.inf) and len(fits) == len(lessons):
         result["measurements"] = study.measured(settings, fits)
     driver.end(Path(options.out) / f"{id.split('/')[1]}.json", result)

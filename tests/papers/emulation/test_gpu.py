@@ -10,9 +10,7 @@ from headsmith.papers.emulation import gpu
 @pytest.mark.parametrize("item", ["table-2", "table-3"])
 def test_a_trial_ends_in_a_report(tmp_path, item):
     call = ["--dry", "--only", item, "--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
-    assert gpu.main([*call, "--minutes", "0"]) == 0
     path = tmp_path / "out" / f"{item}.json"
-    assert "measurements" not in json.loads(path.read_text())
     assert gpu.main(call) == 0
     assert gpu.main(["--report", str(path), "--out", str(tmp_path / "docs")]) == 0
     text = (tmp_path / "docs" / f"full-{item}.md").read_text()

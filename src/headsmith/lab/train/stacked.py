@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import torch
@@ -152,12 +153,16 @@ class Repeated:
         return Stack(made)
 
     def draw(self, device: str) -> Draw:
-        """The batches of a step, with the seeds in front."""
-        held = [torch.stack(parts).to(device) for parts in zip(*map(self.samples, self.seeds), strict=True)]
-        order = orders(self.seeds, held[0].shape[1], self.batch, self.steps).to(device)
+        """The batches of a step, with the seeds in front; samples are drawn at the first one, if there is one."""
         who = torch.arange(len(self.seeds), device=device)[:, None]
 
+        @cache
+        def data() -> tuple[list[Tensor], Tensor]:
+            held = [torch.stack(parts).to(device) for parts in zip(*map(self.samples, self.seeds), strict=True)]
+            return held, orders(self.seeds, held[0].shape[1], self.batch, self.steps).to(device)
+
         def batch(_: torch.Generator, step: Tensor) -> Samples:
+            held, order = data()
             now = step.view(1).clamp(max=len(order) - 1)  # warming up a graph reads past the last step
             rows = order.index_select(0, now)[0].long()
             return tuple(part[who, rows] for part in held)
