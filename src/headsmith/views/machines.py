@@ -40,6 +40,9 @@ def heads(measured: Mapping[str, Any]) -> Figure:
     fig, axes = figure(width=7.2, height=4.2)
     axes.set_yscale("log")
     axes.plot(measured["heads"], measured["printed"], "o--", color=PALETTE[1], label="printed, trained")
+    low, high = ([m + k * s for m, s in zip(measured["trained"], measured["spread"], strict=True)] for k in (-1, 1))
+    low = [max(value, 0.2 * mean) for value, mean in zip(low, measured["trained"], strict=True)]  # the axis has no 0
+    axes.fill_between(measured["heads"], low, high, color=PALETTE[0], alpha=0.2)
     axes.plot(measured["heads"], measured["trained"], "s-", color=PALETTE[0], label="ours, trained")
     axes.axhline(measured["predict zero"], color=PALETTE[6], linestyle=":", label="predict zero")
     axes.axhline(measured["constructed"], color=PALETTE[2], label="constructed")
