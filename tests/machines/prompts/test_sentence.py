@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headsmith import Refusal, machine, prompt
+from headsmith import Refusal, load, machine, prompt
 from headsmith.machines.tape.instruction import Sizes
 from headsmith.machines.tape.lowering import lower
 from headsmith.machines.tape.proving import prove
@@ -74,3 +74,8 @@ def test_what_the_machine_computes_is_proved_for_this_text(vm, tape, text):
 def test_few_bits_prove_nothing_of_a_text(vm, tape):
     with pytest.raises(Refusal, match=r'balls of 53 bits .* ask for bits="auto"'):
         vm(tape, "word").prove(bits=53)
+
+
+def test_it_goes_through_a_file(tape, tmp_path):
+    found = load(tape.save(tmp_path / "minilm.safetensors"))
+    assert torch.equal(found.reference("a text"), tape.reference("a text")) and found.scales == tape.scales
