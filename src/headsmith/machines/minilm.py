@@ -93,6 +93,14 @@ def embeddings(text: str) -> Tensor:
 
 
 @cache
+def largest_embeddings() -> Tensor:
+    """max |word| + max |position| + max |type| of each of the 384 numbers, rounded up: no text has a larger one."""
+    names = ("word", "position", "token_type")
+    tables = [weights()[f"embeddings.{name}_embeddings.weight"].abs().amax(0) for name in names]
+    return torch.stack(tables).sum(0) * (1 + 1e-15)
+
+
+@cache
 def program(layer: int) -> HeadProgram:
     """The twelve heads of a layer, as one batch of prompts."""
     found = weights()
