@@ -34,6 +34,7 @@ from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
+CHANGED = "the program or its numbers were changed after the run: run it again"
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
 
 
@@ -217,7 +218,17 @@ class Tape(Machine):
             found.append(errors.a_posteriori(done))
             last = done.after
         if not torch.equal(program.leave(last), value):
-            raise StaleCertificate("the program or its numbers were changed after the run: run it again")
+            raise StaleCertificate(CHANGED)
+        return tuple(found)
+
+    def iterates(self, program: TapeProgram, state: Tensor, way: str, value: Tensor) -> tuple[Tensor, ...]:
+        """What the value would be before the loop, and behind each turn of it; refused where the run ends elsewhere."""
+        turn, found = len(program.loop) + (way == "looped"), [program.leave(state)]
+        for count, done in enumerate(self.running.passes(program, state, way), 1 - len(program.instructions)):
+            if count > 0 and count % turn == 0:
+                found.append(program.leave(done.after))
+        if not torch.equal(found[-1], value):
+            raise StaleCertificate(CHANGED)
         return tuple(found)
 
     def certified_run(self, program: TapeProgram, bounds: tuple[Bound, ...], way: str) -> Certificate:
