@@ -155,6 +155,21 @@ def test_what_a_pass_is_off_by_is_added(sort, made):
     assert found.value == pytest.approx(5.25, rel=1e-6)
 
 
+def test_a_norm_of_nothing_is_nothing():
+    one = Instruction("unit", (), unit=True, put={1: "set"})
+    assert reached(program(one, read(1)))[1].sums == pytest.approx(0.25)
+    assert reach(program(one, read(1)), small().ranges, {**NOTHING, "unit": 0.5}).lines[1].value == pytest.approx(4.25)
+
+
+def test_looking_ahead_changes_no_program():
+    vm = wide()
+    tape = vm.host(encoder(False), tokens=8)
+    before = [w.clone() for line in tape for rows in line.rows for w in (rows.bias, *rows.weights.values())]
+    vm.reach(tape, 2.0)
+    after = [w for line in tape for rows in line.rows for w in (rows.bias, *rows.weights.values())]
+    assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
 def test_a_promise_lengthens_a_unit_vector():
     rows = (Rows("V", {0: torch.eye(8).double()}, table(*[0.0] * 8)),)
     one = Instruction("unit", rows, unit=True, put={1: "set"})

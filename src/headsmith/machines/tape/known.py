@@ -53,12 +53,12 @@ class Known:
     def values(self, weight: Tensor) -> Tensor:
         """|theta . s| of each row, at most."""
         found = self.terms(weight)
-        if not math.isfinite(self.length) or not math.isfinite(self.tilt):
+        if not self.count or not math.isfinite(self.length) or not math.isfinite(self.tilt):
             return found
         theta = torch.nn.functional.pad(weight, (0, len(self.sizes) - weight.shape[1]))
         c = theta[:, : self.count].mean(1, keepdim=True)
-        theta[:, : self.count] -= c
-        return torch.minimum(found, (self._along(theta) + c[:, 0].abs() * self.tilt) * INFLATE)
+        centred = torch.cat([theta[:, : self.count] - c, theta[:, self.count :]], 1)
+        return torch.minimum(found, (self._along(centred) + c[:, 0].abs() * self.tilt) * INFLATE)
 
     def _along(self, weight: Tensor) -> Tensor:
         """|theta|_2 length."""
