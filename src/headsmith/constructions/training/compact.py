@@ -68,7 +68,7 @@ class CompactTraining(Form):
     name, asked = "compact training", "auto"
     steps: int
     units: tuple[int, ...]
-    extra: tuple[int, int] = (0, 0)  # attention layers and heads of a step that the optimizer needs
+    extra: tuple[int, int] = (0, 0)  # attention layers and heads of a step beside those of products
     root: Head | None = None  # Adam's table
     tables: tuple[Head, ...] = ()  # those of the activation
 
@@ -164,17 +164,27 @@ class CompactTraining(Form):
     @classmethod
     def of(cls, target: Any, root: Head | None, tables: Sequence[Head] = ()) -> CompactTraining:
         """The sizes are those of the target."""
-        tape, extra = tape_of(target), EXTRA[target.optimized.name](tape_of(target).fan)
-        if target.activation in SMOOTH:
-            smooth = Smooth.of(target.activation)
-            each = len(smooth.value) + len(smooth.slope) + 2
-            extra = extra[0] + 3 * len(tape.bent), extra[1] + each * sum(tape.widths[j] for j in tape.bent)
+        found = list(_extra(target, tape_of(target)))
+        extra = sum(layers for layers, _ in found), sum(heads for _, heads in found)
         return cls(target.steps, target.widths[1:], extra, root, tuple(tables))
 
     @classmethod
     def stored(cls, target: Any, network: Network, request: Request, record: dict[str, Any]) -> CompactTraining:
         root = copied_head(network.layers["root"]) if "root" in network.layers else None
         return cls.of(target, root, stored_tables(network, target))
+
+
+def _extra(target: Any, tape: TrainingTape) -> Iterator[tuple[int, int]]:
+    """(attention layers, heads) of a step: the optimizer, smooth activations, a sigmoid an output, a decay."""
+    yield EXTRA[target.optimized.name](tape.fan)
+    if target.activation in SMOOTH:
+        smooth = Smooth.of(target.activation)
+        each = len(smooth.value) + len(smooth.slope) + 2
+        yield 3 * len(tape.bent), each * sum(tape.widths[j] for j in tape.bent)
+    if target.squashed:
+        yield 1, tape.widths[-1]
+    if target.decay and not tape.moments:
+        yield 1, 1
 
 
 @lru_cache(maxsize=64)

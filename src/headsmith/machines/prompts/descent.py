@@ -13,7 +13,7 @@ w starts at 0. With a list of penalties l1 every one is descended on by itself: 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,16 +77,23 @@ class DescentProgram:
 
     def enclosed(self) -> BallMatrix:
         """The coefficients after all steps in exact arithmetic, in balls; one row a penalty."""
-        X, count = entered(self.X), len(self.l1)
-        y = entered(self.y.expand(count, -1))
+        step, count = self.exact_step(), len(self.l1)
+        w = old = arb_mat(count, self.X.shape[1])
+        for _ in range(self.steps):
+            w, old = step(w + (w - old) * arb(self.momentum)), w
+        return BallMatrix(w, (1,) * count)
+
+    def exact_step(self) -> Callable[[arb_mat], arb_mat]:
+        """v -> soft(v - rate (X' slope(X v - y) / n + l2 v), rate l1) in balls; one row a penalty."""
+        X, y = entered(self.X), entered(self.y.expand(len(self.l1), -1))
         rate, keep = arb(self.rate), 1 - arb(self.rate) * arb(self.l2)
         thresholds = [rate * arb(penalty) for penalty in self.l1.tolist() for _ in range(X.ncols())]
-        w = old = arb_mat(count, X.ncols())
-        for _ in range(self.steps):
-            v = w + (w - old) * arb(self.momentum)
+
+        def step(v: arb_mat) -> arb_mat:
             u = v * keep - self._slope(v * X.transpose(), y) * X * (rate / len(self.y))
-            w, old = (_soft(u, thresholds) if self.sparse else u), w
-        return BallMatrix(w, (1,) * count)
+            return _soft(u, thresholds) if self.sparse else u
+
+        return step
 
     def _slope(self, z: arb_mat, y: arb_mat) -> arb_mat:
         if self.loss == "logistic":

@@ -36,6 +36,13 @@ class SentenceProgram(ChainProgram):
         """The tokens on which norms are measured, where nobody gave others."""
         return self.tokens(SAMPLE)
 
+    @property
+    def largest(self) -> Tensor:
+        """The largest |x| of each number of a token, over all texts."""
+        from headsmith.machines.minilm import largest_embeddings
+
+        return largest_embeddings()
+
     def reference(self, x: Any) -> Tensor:
         """The embedding of a text or of its tokens, in float64."""
         return super().reference(self.tokens(x) if isinstance(x, str) else x)

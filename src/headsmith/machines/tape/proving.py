@@ -19,6 +19,7 @@ from torch import Tensor
 from headsmith.functions.balls import Unresolved, precision
 from headsmith.machines.machine import whole
 from headsmith.machines.prompts.layers import features
+from headsmith.machines.tape.contraction import BALLS
 from headsmith.network import digest
 from headsmith.network.inputs import accept
 from headsmith.proof.ball_matrix import BallMatrix
@@ -30,7 +31,6 @@ from headsmith.refusal import Refusal
 LAYER = 6  # programs in an encoder layer: heads, W_O, norm, two linear maps, norm
 FINE = 0.01  # of the error: balls as wide as this say all there is to say
 LEAST = 2.0**-64  # of the largest number of the value: there is no need to be finer, even where the error is 0
-ASSUMPTIONS = ("balls of Arb hold what they enclose",)
 
 
 def prove(program: Any, X: Any, value: Tensor, bits: int | str = "auto") -> Certificate:
@@ -47,9 +47,7 @@ def prove(program: Any, X: Any, value: Tensor, bits: int | str = "auto") -> Cert
         raise Refusal(_too_wide(program, found))
     bound = Bound(found.error, 0.0).with_slack()
     domain = Domain({} if x is None else {"X": Listed(1, digest({}, {"X": x}))})
-    return Certificate.of(
-        bound, _statement(program, x, found), domain, "float64", _hash(program, x, answer), ASSUMPTIONS
-    )
+    return Certificate.of(bound, _statement(program, x, found), domain, "float64", _hash(program, x, answer), BALLS)
 
 
 def _tokens(program: Any, X: Any) -> Tensor | None:

@@ -23,6 +23,7 @@ from headsmith.machines.tape.instruction import Sizes
 from headsmith.machines.tape.pass_seen import PassSeen
 from headsmith.machines.tape.program import TapeProgram
 from headsmith.machines.tape.ranges import UNDECIDED, WIDEST, BlockRanges
+from headsmith.machines.tape.reach import Reach, reach
 from headsmith.machines.tape.running import WAYS, Running
 from headsmith.machines.tape.tape_result import TapeResult
 from headsmith.network import Network
@@ -33,6 +34,7 @@ from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
+CHANGED = "the program or its numbers were changed after the run: run it again"
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
 
 
@@ -216,7 +218,17 @@ class Tape(Machine):
             found.append(errors.a_posteriori(done))
             last = done.after
         if not torch.equal(program.leave(last), value):
-            raise StaleCertificate("the program or its numbers were changed after the run: run it again")
+            raise StaleCertificate(CHANGED)
+        return tuple(found)
+
+    def iterates(self, program: TapeProgram, state: Tensor, way: str, value: Tensor) -> tuple[Tensor, ...]:
+        """What the value would be before the loop, and behind each turn of it; refused where the run ends elsewhere."""
+        turn, found = len(program.loop) + (way == "looped"), [program.leave(state)]
+        for count, done in enumerate(self.running.passes(program, state, way), 1 - len(program.instructions)):
+            if count > 0 and count % turn == 0:
+                found.append(program.leave(done.after))
+        if not torch.equal(found[-1], value):
+            raise StaleCertificate(CHANGED)
         return tuple(found)
 
     def certified_run(self, program: TapeProgram, bounds: tuple[Bound, ...], way: str) -> Certificate:
@@ -248,6 +260,22 @@ class Tape(Machine):
             tuple(zip(before, after, strict=True)),
             self.errors.a_posteriori(done).with_slack(),
         )  # fmt: skip
+
+    def reach(self, program: Any, largest: float | None = None) -> Reach:
+        """How far its sums of rows can go whatever tokens come, or for all with |x| <= largest: proved, without a run.
+
+        >>> layers = hs.prompt.norm([1.0] * 4), hs.prompt.linear([[3.0, 4.0, 0.0, 0.0]])
+        >>> print(Tape(slot=8, slots=3, heads=2).reach(hs.prompt.chain(*layers)))
+        Reach of chain: 2 passes, whatever tokens come
+          domain 256  not left by 1 of 2 instructions: sums of at most 10.01, in linear
+          checked     0 (norm) reads slot 0, the tokens as they came
+          norms       checked in every run: nothing bounds from below what a sum may cancel to
+          holds for   up to 4096 tokens; every bound is rounded up
+        """
+        promises = {name: bound.total for name, bound in self.promises.items()}
+        program = self._hosted(program, None)
+        self._way(program, "named", False)
+        return reach(program, self.ranges, promises, largest)
 
     def host(self, module: Any, **options: Any) -> TapeProgram:
         """The tape of a module for this very block (`hs.machine.host` makes a block for a module)."""

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from headsmith.machines.prompts.descent import DescentProgram
+from headsmith.machines.tape.contraction import followed
 from headsmith.machines.tape.program import TapeProgram
 from headsmith.machines.tape.proving import prove
 from headsmith.proof.certificate import Bound, Certificate, StaleCertificate
 from headsmith.proof.handed import Handed
 from headsmith.records.shown import number
+from headsmith.refusal import Refusal
 
 if TYPE_CHECKING:
     from headsmith.machines.tape.tape import Tape
@@ -54,6 +57,24 @@ class TapeResult(Handed):
         if not self.valid:
             raise StaleCertificate("the value or its tokens were changed after the run: run it again")
         return prove(self.program.source, self.program.given(self.entered), self.value, bits)
+
+    def drift(self) -> Certificate:
+        """|iterate - exact iterate|_2 <= e (1 - q^k)/(1 - q) for every step k of a descent without momentum.
+
+        e is the largest error of a step, in balls, of the very iterates of this run; q is what a step leaves of a
+        distance. Where q < 1 errors fade, however long the run.
+
+        >>> result = hs.machine.Tape(slot=8, slots=3, heads=2)(hs.prompt.descent([[1.0], [2.0]], [2.0, 4.0], rate=0.1))
+        >>> result.drift().bound < 1e-10, result.drift().statement[:60]
+        (True, '|w_k - exact iterate|_2 <= e (1 - q^k)/(1 - q) for every k f')
+        """
+        if not self.valid:
+            raise StaleCertificate("the value or its tokens were changed after the run: run it again")
+        source = self.program.source
+        if not isinstance(source, DescentProgram):
+            raise Refusal(f"{source.name} has no steps of descent: result.prove() bounds the error of its value")
+        found = self.machine.iterates(self.program, self.entered, self.way, self.value)
+        return followed(source, [w.reshape(len(source.l1), -1) for w in found])
 
     def title(self) -> str:
         worked_out = "certificate" in vars(self)
