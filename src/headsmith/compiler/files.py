@@ -68,6 +68,7 @@ def read(path: str | Path) -> tuple[Manifest, Tensors]:
     tensors, metadata = load_tensors(path)
     try:
         manifest = json.loads(metadata[MANIFEST])
+        spelled = canonical(manifest) == metadata[MANIFEST]
     except (KeyError, TypeError, ValueError, RecursionError):
         if metadata.get(MANIFEST) == "tensors":
             raise Refusal(
@@ -77,7 +78,7 @@ def read(path: str | Path) -> tuple[Manifest, Tensors]:
         raise Refusal(f"{path} is not a file that Headsmith wrote: it has no readable manifest") from None
     if not isinstance(manifest, dict):
         raise Refusal(f"{path} is not a file that Headsmith wrote: its manifest is no record")
-    if canonical(manifest) != metadata[MANIFEST]:  # an entry that stands twice says two things
+    if not spelled:  # an entry that stands twice says two things
         raise Refusal(f"{path} was altered: its manifest is not spelled as Headsmith spells it")
     return manifest, tensors
 
@@ -166,7 +167,12 @@ def load(path: str | Path) -> Any:
     except Refusal as refusal:
         raise type(refusal)(f"{path}: {refusal}") from None
     except Exception as error:  # a forged manifest may fail anywhere; nothing it does counts as a proof
-        raise Altered(f"{path} is damaged: it cannot be read ({type(error).__name__}: {error})") from None
+        raise Altered(f"{path} is damaged: it cannot be read ({type(error).__name__}: {_line(error)})") from None
+
+
+def _line(error: Exception) -> str:
+    """What it says, on one line."""
+    return (str(error).splitlines() or [""])[0]
 
 
 def _check_envelope(path: str | Path, manifest: Manifest, tensors: Tensors) -> None:

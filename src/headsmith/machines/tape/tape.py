@@ -33,6 +33,7 @@ from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
+LARGEST = 2**13  # numbers of a slot: a norm makes a matrix of their square
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
 
 
@@ -75,6 +76,8 @@ class Tape(Machine):
         self.slot, self.slots, self.heads = whole("slot", slot), whole("slots", slots), whole("heads", heads)
         self.domain = positive("domain, the largest sum of |theta_k s_k| + |bias|,", domain)
         self.low, self.high = positive("the least |c|^2 + g of a norm", low), positive("the largest of a norm", high)
+        if self.slot > LARGEST:
+            raise Refusal(f"a slot holds up to {LARGEST} numbers, not {slot}: take more slots")
         if self.slot % self.heads:
             raise Refusal(f"{heads} heads do not share {slot} numbers: take a number of heads that divides the slot")
         if not self.low < self.high:
@@ -211,6 +214,7 @@ class Tape(Machine):
 
     def bounds(self, program: TapeProgram, state: Tensor, way: str, value: Tensor) -> tuple[Bound, ...]:
         """What each pass of a run from a state costs; refused where the run comes to another value."""
+        self.refuse_stale()
         errors, found, last = self.errors, [], state
         for done in self.running.passes(program, state, way):
             found.append(errors.a_posteriori(done))
