@@ -69,6 +69,7 @@ def test_options_need_a_gpu_unless_it_is_a_trial_or_a_report(monkeypatch, capsys
         driver.begin(parser, [])
     assert "use --dry to try the script on the CPU" in capsys.readouterr().err
     assert driver.begin(parser, ["--dry"]).work == "out/x" and driver.device() == "cpu"
+    assert driver.begin(parser, ["--cpu"]).cpu and driver.device() == "cpu"
     assert driver.device_name() == "CPU"
 
 
@@ -131,9 +132,13 @@ raise SystemExit(main(['--dry', '--preset', 'smoke', '--out', sys.argv[1], '--wo
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "paper, options", [("low_rank_memorization", []), ("deep_optimizers", ["--attention", "relu"])]
-)
-def test_a_driver_needs_torch_and_numpy_alone(tmp_path, paper, options):
+    "paper, item, options",
+    [
+        ("low_rank_memorization", "figure-1", []), ("deep_optimizers", "figure-1", ["--attention", "relu"]),
+        ("universality", "figure-4", []), ("emulation", "table-3", []),
+    ],
+)  # fmt: skip
+def test_a_driver_needs_torch_and_numpy_alone(tmp_path, paper, item, options):
     command = [sys.executable, "-c", ALONE.replace("PAPER", paper), str(tmp_path / "out"), str(tmp_path / "work")]
     subprocess.run([*command, *options], check=True, env=os.environ | {"HEADSMITH_DEVICE": "cpu"})
-    assert "measurements" in json.loads((tmp_path / "out" / "figure-1.json").read_text())
+    assert "measurements" in json.loads((tmp_path / "out" / f"{item}.json").read_text())

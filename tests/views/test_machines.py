@@ -20,10 +20,13 @@ def test_heads_stand_between_the_printed_and_the_constructed():
         "heads": [1, 12],
         "printed": [3.0, 0.7],
         "trained": [2.0, 0.5],
+        "spread": [0.1, 0.6],
         "predict zero": 4.0,
         "constructed": 1e-20,
     }
     [axes] = heads(measured).axes
+    [band] = axes.collections
+    assert band.get_paths()[0].vertices[:, 1].min() == 0.1 and band.get_paths()[0].vertices[:, 1].max() == 2.1
     assert labels(axes) == {"printed, trained", "ours, trained", "predict zero", "constructed"}
     assert list(axes.lines[1].get_ydata()) == [2.0, 0.5]
 

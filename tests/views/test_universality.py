@@ -5,19 +5,29 @@ import pytest
 
 from headsmith.views.universality import bumps, heatmaps, sequence, sweeps, truncation
 
-KEYS = ("trained", "spread", "printed", "repaired", "mean", "regression", "gates", "proved", "compiled")
+KEYS = ("trained", "spread", "printed", "repaired", "mean", "regression")
 PANEL = {key: [0.5, 0.25] for key in KEYS} | {"sizes": [1, 2]}
+LEVELS = {"mean": 0.4, "regression": 0.3, "coarse": 1e-5, "compiled": 1e-30}
 SLOPES = {f"{kind}slope {axis}": -1.0 for kind in ("", "constructed ") for axis in ("p", "width", "heads")}
 
 
-@pytest.mark.parametrize(("draw", "axes"), [(sweeps, ("p", "width", "heads")), (sequence, ("p", "heads"))])
-def test_a_sweep_has_a_panel_per_axis_with_the_trained_line_in_its_band(draw, axes):
-    fig = draw({"panels": dict.fromkeys(axes, PANEL), **SLOPES})
+@pytest.mark.parametrize(
+    ("draw", "axes", "panel"),
+    [(sweeps, ("p", "width", "heads"), PANEL), (sequence, ("p", "heads"), PANEL | LEVELS)],
+)
+def test_a_sweep_has_a_panel_per_axis_with_the_trained_line_in_its_band(draw, axes, panel):
+    fig = draw({"panels": dict.fromkeys(axes, panel), **SLOPES})
     assert len(fig.axes) == len(axes)
     for ax in fig.axes:
         [line] = [line for line in ax.lines if line.get_label() == "trained"]
         assert list(line.get_ydata()) == [0.5, 0.25] and ax.collections
         assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+
+
+def test_what_is_far_below_is_named_and_not_drawn():
+    [ax, _] = sequence({"panels": dict.fromkeys(("p", "heads"), PANEL | LEVELS), **SLOPES}).axes
+    assert ax.get_ylim()[0] == pytest.approx(0.1)
+    assert [text.get_text() for text in ax.texts] == ["far below: compiled, certified to 0.1 (1e-05), to 1e-6 (1e-30)"]
 
 
 def test_heat_maps_of_constructed_and_trained_attention():

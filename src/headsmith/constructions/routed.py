@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from headsmith.constructions.clip import SHARPNESS, preactivation, range_of, smoother
-from headsmith.constructions.design import Altered, Design
+from headsmith.constructions.design import Altered, Design, Tally
 from headsmith.functions import parse
 from headsmith.network import Affine, Attention, Dense, Network, Select
 from headsmith.proof.certificate import Bound
@@ -38,14 +38,13 @@ class Routed(Design):
     """Slopes and offsets of one head, and a row of values for each of its keys."""
 
     name, serves = "routed", "routed clip"
-    heads = layers = 1
     slopes: np.ndarray
     offsets: np.ndarray
     values: np.ndarray  # (keys, rows)
 
     @property
-    def keys(self) -> int:
-        return len(self.slopes)
+    def tally(self) -> Tally:
+        return Tally(len(self.slopes), heads=1, layers=1)
 
     @classmethod
     def of(cls, target: Any, keys: int, dtype: str) -> Routed:
@@ -73,7 +72,7 @@ class Routed(Design):
         lift[:, 0, 0] = 1.0
         bias = torch.zeros(len(shift), width, dtype=kind)
         bias[:, 1] = 1.0
-        memory = torch.zeros(self.keys, width, dtype=torch.float64)
+        memory = torch.zeros(len(self.slopes), width, dtype=torch.float64)
         memory[:, 2], memory[:, 3], memory[:, 4:] = map(torch.tensor, (self.slopes, self.offsets, self.values))
         read = Attention(
             Select([[0, 1]], width),

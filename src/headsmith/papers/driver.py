@@ -55,16 +55,19 @@ def options(prog: str, text: str, presets: Iterable[str], folder: str) -> argpar
     parser.add_argument("--precision", default="tf32", choices=("float32", "tf32", "bfloat16"))
     parser.add_argument("--probe", action="store_true", help="only measure steps per second")
     parser.add_argument("--dry", action="store_true", help="tiny sizes")
+    parser.add_argument("--cpu", action="store_true", help="train on the CPU, however long it takes")
     parser.add_argument("--report", help="a file of measurements to make table and picture of")
     return parser
 
 
 def begin(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:
-    """The options; where there is a GPU everything runs on it, where there is none only a trial or a report does."""
+    """The options; where there is a GPU everything runs on it unless --cpu says otherwise, where there is none only
+    that, a trial or a report runs.
+    """
     chosen, cuda = parser.parse_args(argv), torch.cuda.is_available()
-    if not (chosen.dry or chosen.report or cuda):
-        parser.error("torch sees no GPU here; use --dry to try the script on the CPU")
-    os.environ["HEADSMITH_DEVICE"] = "cuda" if cuda else "cpu"
+    if not (chosen.dry or chosen.report or chosen.cpu or cuda):
+        parser.error("torch sees no GPU here; use --dry to try the script on the CPU, --cpu to train on it")
+    os.environ["HEADSMITH_DEVICE"] = "cuda" if cuda and not chosen.cpu else "cpu"
     if cuda:
         torch._dynamo.config.cache_size_limit = NETWORKS  # the name that torch 2.4 knows too
     return chosen

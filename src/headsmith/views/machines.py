@@ -39,6 +39,9 @@ def heads(measured: Mapping[str, Any]) -> Figure:
     fig, axes = figure(width=7.2, height=4.2)
     axes.set_yscale("log")
     axes.plot(measured["heads"], measured["printed"], "o--", color=PALETTE[1], label="printed, trained")
+    low, high = ([m + k * s for m, s in zip(measured["trained"], measured["spread"], strict=True)] for k in (-1, 1))
+    low = [max(value, 0.2 * mean) for value, mean in zip(low, measured["trained"], strict=True)]  # the axis has no 0
+    axes.fill_between(measured["heads"], low, high, color=PALETTE[0], alpha=0.2)
     axes.plot(measured["heads"], measured["trained"], "s-", color=PALETTE[0], label="ours, trained")
     axes.axhline(measured["predict zero"], color=PALETTE[6], linestyle=":", label="predict zero")
     axes.axhline(measured["constructed"], color=PALETTE[2], label="constructed")
@@ -50,12 +53,18 @@ def heads(measured: Mapping[str, Any]) -> Figure:
 
 
 def bars(measured: Mapping[str, Any]) -> Figure:
-    """algorithm-emulation Tables 2 and 3: one frozen model, a model for each algorithm, the constructed machine."""
+    """algorithm-emulation Tables 2 and 3: one frozen model, a model for each algorithm, and a machine beside them.
+
+    "constructed" is a head that is given the weights, "machine" one that finds them.
+    """
     fig, axes = figure(width=7.2, height=4.2)
     names: Sequence[str] = measured["algorithms"]
-    kinds = [kind for kind in ("predict zero", "baseline", "frozen", "constructed") if kind in measured]
+    colours = {
+        "predict zero": "#999999", "baseline": PALETTE[1], "frozen": PALETTE[0], "constructed": PALETTE[2],
+        "machine": PALETTE[2],
+    }  # fmt: skip
+    kinds = [kind for kind in colours if kind in measured]
     width = 0.8 / len(kinds)
-    colours = {"predict zero": "#999999", "baseline": PALETTE[1], "frozen": PALETTE[0], "constructed": PALETTE[2]}
     for k, kind in enumerate(kinds):
         places = [i + (k - (len(kinds) - 1) / 2) * width for i in range(len(names))]
         axes.bar(places, measured[kind], width, color=colours[kind], label=kind)

@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from headsmith.lab.train.training import fit, fit_seeds
+from headsmith.lab.train import training
+from headsmith.lab.train.training import fit
 from headsmith.records import Record
 from headsmith.refusal import Refusal
 
@@ -12,11 +13,12 @@ def test_the_general_loop_fits_and_resumes(tmp_path):
         x = torch.rand(64, 1, generator=g)
         return x, 2 * x - 1
 
-    def build():
-        return nn.Linear(1, 1)
+    def trained(sample, **options):
+        torch.manual_seed(4)
+        noted = lambda m: float(m.bias.detach())  # noqa: E731
+        return fit(nn.Linear(1, 1), sample, steps=200, rate=0.05, seed=4, evaluate=noted, **options)
 
-    torch.manual_seed(0)
-    [whole] = fit_seeds(build, data, [4], steps=200, rate=0.05, evaluate=lambda m: float(m.bias.detach()))
+    whole = trained(data)
     assert whole.losses[-1] < 1e-2 and len(whole.scores) == 20 and whole.steps[-1] == 200
     record = Record(tmp_path, {"kind": "fit"})
     calls = {"n": 0}
@@ -27,22 +29,23 @@ def test_the_general_loop_fits_and_resumes(tmp_path):
             raise KeyboardInterrupt
         return data(g)
 
-    from headsmith.lab.train import training
-
     clock = iter(range(0, 100_000, 11))
     original = training.time.monotonic
     training.time.monotonic = lambda: next(clock)
     try:
         with pytest.raises(KeyboardInterrupt):
-            fit_seeds(
-                build, failing, [4], steps=200, rate=0.05, record=record, evaluate=lambda m: float(m.bias.detach())
-            )
+            trained(failing, record=record)
     finally:
         training.time.monotonic = original
-    [again] = fit_seeds(
-        build, data, [4], steps=200, rate=0.05, record=record, evaluate=lambda m: float(m.bias.detach())
-    )
+    again = trained(data, record=record)
     assert torch.equal(again.model.weight, whole.model.weight)
     assert again.losses == whole.losses and again.scores == whole.scores
     with pytest.raises(Refusal):
-        fit(build(), data, steps=0)
+        fit(nn.Linear(1, 1), data, steps=0)
+
+
+def test_batches_are_moved_whole_and_a_device_that_is_not_there_refused():
+    x, (y, z) = training._moved((torch.ones(2), [torch.ones(3), torch.ones(1)]), "meta")
+    assert {part.device.type for part in (x, y, z)} == {"meta"} and y.shape == (3,)
+    with pytest.raises(Refusal, match="choose cpu or cuda"):
+        fit(nn.Linear(1, 1), lambda g: torch.ones(2), steps=1, device="tpu")

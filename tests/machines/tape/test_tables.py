@@ -65,16 +65,26 @@ def _moved(head):
     return Head(head.slopes, head.offsets, head.values * 1.01, lines)
 
 
+@pytest.mark.parametrize(("lo", "hi"), [(2.0**-6, 64.0), (0.25, 4.0), (1.0, 4096.0), (1e-9, 1e-6), (3.0, 5.0)])
+def test_ranges_of_one_ratio_share_their_keys(lo, hi):
+    """Scaled by a power of four, which rounds nothing; proved anew all the same."""
+    head, within = tables.root(lo, hi)
+    assert head.keys == 33 and np.array_equal(head.offsets, small().tables["norm"].offsets)
+    found = tables.Worth.of({**small().tables, "norm": head}, 256.0, (lo, hi)).root
+    assert found.total <= within and within <= 2 * 1.25e-12 / math.sqrt(lo)
+
+
 @pytest.mark.slow
-def test_only_the_ratio_of_a_range_costs_keys():
-    (short, within), (scaled, _) = tables.root(0.25, 4.0), tables.root(1.0, 16.0)
-    assert short.keys < small().tables["norm"].keys and abs(scaled.keys - short.keys) <= 3 and within == 2.5e-12
+def test_a_wider_range_is_searched():
+    head, within = tables.root(2.0**-8, 2.0**8)
+    assert 33 < head.keys <= 64
+    assert tables.Worth.of({**small().tables, "norm": head}, 256.0, (2.0**-8, 2.0**8)).root.total <= within
 
 
 def test_a_ratio_that_no_table_has_is_refused(monkeypatch):
     monkeypatch.setattr(tables, "GOALS", (1e-16,))
     with pytest.raises(Refusal, match="take a norm range of smaller ratio"):
-        tables.root(0.5, 3.0)
+        tables.root(2.0**-9, 2.0**9)
 
 
 def test_the_reading_table_reaches_as_far_as_rows_may_round():

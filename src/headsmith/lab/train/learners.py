@@ -33,7 +33,7 @@ SHORTEST = 2
 
 
 class Lesson(Protocol):
-    """What `learn` trains, and all that decides its weights; `settings` names the folder, `schedule` is the loop's."""
+    """What `learn` trains, and all that decides its weights: `settings` names the folder, the loop gets the numbers."""
 
     @property
     def steps(self) -> int: ...
@@ -43,6 +43,10 @@ class Lesson(Protocol):
     def schedule(self) -> str: ...
     @property
     def seed(self) -> int: ...
+    @property
+    def clip(self) -> float | None: ...
+    @property
+    def compiled(self) -> bool: ...
     def settings(self) -> dict[str, Any]: ...
     def build(self) -> nn.Module: ...
     def draw(self, device: str) -> Draw: ...
@@ -61,6 +65,8 @@ class Learner:
     """
 
     schedule: ClassVar[str] = "one-cycle"
+    clip: ClassVar[float | None] = 1.0
+    compiled: ClassVar[bool] = True
     shape: Shape = field(default_factory=Shape)
     task: ReluNetworks = field(default_factory=ReluNetworks)
     layout: str = "interleaved"
@@ -141,7 +147,7 @@ def loop_of(learner: Lesson, device: str = "cpu", precision: str = "tf32") -> Lo
     return Loop(
         learner.build().to(device), learner.draw(device), learner.loss,
         steps=learner.steps, rate=learner.rate, schedule=learner.schedule, seed=1_000_003 * (learner.seed + 1),
-        clip=1.0, capture=True, precision=precision,
+        clip=learner.clip, capture=True, precision=precision, compiled=learner.compiled,
     )  # fmt: skip
 
 

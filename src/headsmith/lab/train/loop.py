@@ -52,6 +52,7 @@ class Loop:
 
     capture    if the model is on a GPU, `draw` works there too, and a step becomes one CUDA graph
     precision  of a captured forward and backward pass: "float32", "tf32" or "bfloat16" (weights stay float32)
+    compiled   compile the loss before it is captured
 
     >>> data = lambda generator, step: torch.rand(64, 1, generator=generator)
     >>> loop = Loop(nn.Linear(1, 1), data, lambda model, x: (model(x) - 2 * x).square().mean(), steps=500, rate=0.1)
@@ -74,12 +75,13 @@ class Loop:
         clip: float | None = None,
         capture: bool = False,
         precision: str = "tf32",
+        compiled: bool = True,
     ) -> None:
         if precision not in ("float32", "tf32", "bfloat16"):
             raise Refusal(f"precision={precision!r}: choose float32, tf32 or bfloat16")
         self.model, self.draw, self.loss, self.clip = model, draw, loss, clip
         self.kept = [p for p in model.parameters() if p.requires_grad]
-        self.device, self.precision = self.kept[0].device, precision
+        self.device, self.precision, self.compiled = self.kept[0].device, precision, compiled
         self.on_gpu = capture and self.device.type == "cuda"
         self.rates = [rate * share(schedule, step, steps) for step in range(steps)]
         self.step, self.count = 0, torch.zeros((), dtype=torch.long, device=self.device)
@@ -154,7 +156,8 @@ class Loop:
         self._table = torch.tensor(self.rates + 8 * [0.0], device=self.device)  # warming up reads past the last step
         before, eager = self.state(), self.loss
         before = {name: value.clone() for name, value in before.items()}
-        for self.how, self.loss in (("compiled, one CUDA graph", torch.compile(eager)), ("one CUDA graph", eager)):
+        ways = [("compiled, one CUDA graph", torch.compile(eager))] if self.compiled else []
+        for self.how, self.loss in (*ways, ("one CUDA graph", eager)):
             try:
                 self._warm_up()
                 graph = torch.cuda.CUDAGraph()

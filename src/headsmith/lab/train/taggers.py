@@ -75,6 +75,8 @@ class Tagger:
     """
 
     schedule: ClassVar[str] = "constant"
+    clip: ClassVar[float | None] = 1.0
+    compiled: ClassVar[bool] = True
     shape: RankOneShape
     corpus: Corpus
     epochs: int

@@ -4,7 +4,7 @@
 
 The regression trainer of this folder is hand-made for one model; this is the loop for everything else.  A run
 that was interrupted continues from its checkpoint to the same weights, because the optimiser's state and the
-random generator are part of it.
+random generator are part of it.  Several seeds at once, on samples that stay, are trained in `stacked`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import torch
 from torch import Tensor, nn
 
 from headsmith.lab.train.loop import Loop, Loss
+from headsmith.lab.train.trainer import check_device
 from headsmith.records import Record, progress
 from headsmith.refusal import Refusal
 
-__all__ = ["Fit", "Score", "fit", "fit_seeds", "marks", "run", "squared_error"]
+__all__ = ["Fit", "Score", "fit", "marks", "run", "squared_error"]
 
 Sampler = Callable[[torch.Generator], Any]
 Score = float | list[float]
@@ -60,10 +61,13 @@ def fit(
     seed: int = 0,
     weight_decay: float = 0.0,
     clip: float | None = None,
+    device: str = "cpu",
     record: Record | None = None,
     name: str = "fit",
 ) -> Fit:
     """Train `model` in place with Adam on `steps` batches from `sample(generator)`.
+
+    Batches are drawn on the CPU, the same on every device, and moved to where the model is put.
 
     schedule  "cosine" (to 1 % of the rate), "constant" or "one-cycle"
     evaluate  a score noted `notes` times beside the loss
@@ -78,9 +82,10 @@ def fit(
             "training needs steps >= 1, rate > 0 and a cosine, constant or one-cycle schedule; "
             f"got {steps}, {rate}, {schedule!r}"
         )
+    check_device(device)
     loop = Loop(
-        model, lambda generator, _: sample(generator), loss, steps=steps, rate=rate, schedule=schedule, seed=seed,
-        weight_decay=weight_decay, clip=clip,
+        model.to(device), lambda generator, _: _moved(sample(generator), device), loss, steps=steps, rate=rate,
+        schedule=schedule, seed=seed, weight_decay=weight_decay, clip=clip,
     )  # fmt: skip
     made = Fit(model, seed)
     score = None if evaluate is None else lambda: float(evaluate(model))
@@ -132,22 +137,11 @@ def run(
     return True
 
 
-def fit_seeds(
-    build: Callable[[], nn.Module],
-    sample: Sampler,
-    seeds: Sequence[int],
-    *,
-    name: str = "fit",
-    **options: Any,
-) -> list[Fit]:
-    """`fit` for each seed, which fixes the initial weights (torch.manual_seed) and the stream of batches."""
-    fits = []
-    for seed in seeds:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            model = build()
-        fits.append(fit(model, sample, seed=seed, name=f"{name}-{seed}", **options))
-    return fits
+def _moved(batch: Any, device: str) -> Any:
+    """A tensor, or tuples and lists of them, on the device."""
+    if isinstance(batch, tuple | list):
+        return type(batch)(_moved(part, device) for part in batch)
+    return batch.to(device)
 
 
 def _note(made: Fit, loop: Loop, score: Callable[[], Score] | None) -> None:

@@ -35,7 +35,7 @@ class Sizes:
 class Rows:
     """Rows first, first + 1, ... of a part: z = sum over slots of weights[slot] s_slot[:features] + bias.
 
-    part      "K", "Q", "V", "g", or a flag by its name: then the flag is a condition on the state
+    part      "K", "Q", "V", "g"; of a looped run "jump", which may be a condition on the state, and "target"
     weights   slot -> (rows, features up to D); features are counted from the first of the slot
     """
 

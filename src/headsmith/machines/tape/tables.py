@@ -18,6 +18,7 @@ from headsmith.constructions.design import Short
 from headsmith.functions import parse
 from headsmith.machines.bending import ACTIVATIONS, activation_error, activation_head
 from headsmith.machines.lattices import Lattice, Numbers, numbers_of, proved, smooth
+from headsmith.machines.tape.root_keys import OFFSETS, SLOPES, VALUES
 from headsmith.proof.approximation import Unprovable, prove
 from headsmith.proof.rounding import FORMATS, prove_rounding
 from headsmith.proof.statement import Head, Part
@@ -28,6 +29,7 @@ FINE = 2.0**-46  # error of the read table relative to the domain: below it roun
 ROOT = parse("1/sqrt(v)")
 ROOM = 2.0**-10  # by how much, relative, tables are proved beyond what is checked
 FEW = 64  # keys of a table of 1/sqrt that are preferred to a finer one of more
+REACH = 64.0  # the keys that are written down hold 1/sqrt from 1/64 to 64
 GOALS = (1.25e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # of the table of 1/sqrt, relative to its largest value
 
 
@@ -41,14 +43,23 @@ def bending() -> dict[str, Head]:
     return {name: activation_head(name, "float64") for name in ACTIVATIONS}
 
 
-@lru_cache(maxsize=16)
 def root(lo: float, hi: float) -> tuple[Head, float]:
-    """1/sqrt(v) for v in [lo, hi] by the finest table of few keys that is found and proved, and within what.
+    """1/sqrt(v) for v in [lo, hi], and within what: the keys that are written down, scaled, or others, searched.
 
-    >>> table, within = root(0.5, 2.0)
-    >>> table.keys < 20, within < 2e-12
-    (True, True)
+    >>> table, within = root(1.0, 4096.0)
+    >>> table.keys, within
+    (33, 1.25e-12)
     """
+    scale = 4.0 ** math.floor(math.log2(lo * REACH) / 2)  # a power of 4: slopes and values are scaled without rounding
+    if not hi <= scale * REACH:
+        return _searched(lo, hi)
+    slopes, values = np.array(SLOPES) / scale, np.array(VALUES) / math.sqrt(scale)
+    return Head.table(slopes, OFFSETS, values), GOALS[0] * math.sqrt(REACH / scale)
+
+
+@lru_cache(maxsize=16)
+def _searched(lo: float, hi: float) -> tuple[Head, float]:
+    """The finest table of few keys that is found and proved."""
     found: list[tuple[Head, float]] = []
     for goal in GOALS:
         try:

@@ -6,10 +6,10 @@
 PRESETS = ("smoke", "full")
 
 EXPERIMENTS = {
-    "section-5.1": ("section_5_1", "a trained head explains most of the target", 2),
-    "table-1": ("table_1", "trained models get better with more heads (twelve are twice as good as one)", 2),
-    "table-2": ("tables_2_3", "one frozen trained model is as good as one model for each algorithm (factor 2)", 2),
-    "table-3": ("tables_2_3", "one frozen trained model is as good as one model for each algorithm (factor 2)", 2),
+    "section-5.1": ("section_5_1", "a trained head explains half of the target's square", 3),
+    "table-1": ("table_1", "each larger number of heads has a smaller mean error", 4),
+    "table-2": ("table_2", "on lasso and linear regression one frozen model is no worse than a model for each", 4),
+    "table-3": ("table_3", "on lasso and linear regression one frozen model is no worse than a model for each", 5),
     "table-4": ("table_4", "the error falls super-exponentially, to about 1e-13 at P = 80", 6),
 }
 """Item -> its module, its first claim, how many claims it has."""

@@ -25,9 +25,12 @@ from headsmith.machines.lattices import best_lattice
 from headsmith.machines.layouts import FeatureRows
 from headsmith.machines.prompts.heads import HeadProgram, head
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
+from headsmith.papers.repeated import means, spreads
 from headsmith.records import Record
 from headsmith.views.machines import drop
 
+SPREAD = {20: 2.393e-1, 30: 1.451e-2, 40: 8.538e-5, 60: 1.994e-9, 80: 1.620e-14}
+"""The printed standard deviations of four samples."""
 PRINTED = {20: 4.002e-1, 30: 2.442e-2, 40: 5.852e-4, 60: 5.770e-9, 80: 5.037e-14}
 N, D, HALF, BETA = 12, 4, 20.0, 2.0
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -66,13 +69,19 @@ def _ours(steps: int) -> FeatureRows:
 
 
 def squared_error(half: float | None, steps: int, dtype: torch.dtype, samples: int) -> float:
-    """Mean squared error of the emulator over the samples; half-width None takes the interval of the proof."""
-    total = 0.0
+    """Mean squared error of the emulator over the samples."""
+    [mean] = means([squared_errors(half, steps, dtype, samples)])
+    return mean
+
+
+def squared_errors(half: float | None, steps: int, dtype: torch.dtype, samples: int) -> list[float]:
+    """Mean squared error of the emulator on each sample; half-width None takes the interval of the proof."""
+    found = []
     for seed in range(samples):
         program, x = _draw(seed)
         reach = _proof_interval(program, x) if half is None else half
-        total += _squared(FeatureRows(D, N, reach, steps, BETA, dtype=dtype), program, x)
-    return total / samples
+        found.append(_squared(FeatureRows(D, N, reach, steps, BETA, dtype=dtype), program, x))
+    return found
 
 
 def measure(samples: int) -> dict[str, Any]:
@@ -80,7 +89,8 @@ def measure(samples: int) -> dict[str, Any]:
     draws = [_draw(seed) for seed in range(samples)]
     found: dict[str, Any] = {"P": list(PRINTED), "printed": list(PRINTED.values()), "samples": samples}
     for name, dtype in DTYPES.items():
-        found[name] = [squared_error(HALF, p, dtype, samples) for p in PRINTED]
+        errors = [squared_errors(HALF, p, dtype, samples) for p in PRINTED]
+        found[name], found[f"{name} spread"] = means(errors), spreads(errors)
     found["proof interval"] = [squared_error(None, p, torch.float64, samples) for p in PRINTED]
     found["entries"] = [
         math.fsum(_entries(FeatureRows(D, N, HALF, p, BETA), *draw) for draw in draws) / samples for p in PRINTED
@@ -140,8 +150,10 @@ def run(settings: Mapping[str, Any], record: Record) -> Outcome:
     """The printed setting as inferred, in float32 and float64, and our machine with as many keys beside it."""
     m = record.once("measured", lambda: measure(settings["samples"]))
     near = [abs(math.log10(a / b)) < 1 for a, b in zip(m["float32"], m["printed"], strict=True)]
+    columns = (m["P"], m["float32"], m["float32 spread"], near, m["ours"])
     rows = [
-        Row(f"P = {p}", printed, found, "holds" if close else "fails", m["samples"], f"our lattice {ours:.1e}")
-        for p, printed, found, close, ours in zip(m["P"], m["printed"], m["float32"], near, m["ours"], strict=True)
-    ]
+        Row(f"P = {p}", f"{PRINTED[p]:.3e} ± {SPREAD[p]:.1e}", f"{found:.3e} ± {spread:.1e}",
+            "holds" if close else "fails", m["samples"], f"our lattice {ours:.1e}")
+        for p, found, spread, close, ours in zip(*columns, strict=True)
+    ]  # fmt: skip
     return Outcome(m, rows)

@@ -16,8 +16,8 @@ import numpy as np
 
 from headsmith.constructions import clip as rules
 from headsmith.papers.registry import Claim, Outcome, Row, experiment
+from headsmith.papers.repeated import steepness
 from headsmith.papers.universality.staircases import printed_rule, repaired_sentinels
-from headsmith.papers.universality.trained import slope
 from headsmith.proof.statement import Head
 from headsmith.records import Record
 from headsmith.views.universality import truncation
@@ -99,10 +99,10 @@ def measure(settings: Mapping[str, Any]) -> dict[str, Any]:
             e * (n - 1) * H / (HIGH - LOW) for e, H in zip(sweeps["telescoping"], settings["heads"], strict=True)
         ],
         "printed within bound": all(e <= b for e, b in zip(sweeps["printed"], bounds, strict=True)),
-        "slope p": slope(settings["p"], sweeps["p"]),
-        "slope width": slope(settings["width"], sweeps["width"]),
-        "slope heads": slope(settings["heads"], sweeps["heads"]),
-        "slope tokens": slope([k - 2 for k in settings["tokens"]], sweeps["tokens"]),
+        "slope p": steepness(settings["p"], sweeps["p"]),
+        "slope width": steepness(settings["width"], sweeps["width"]),
+        "slope heads": steepness(settings["heads"], sweeps["heads"]),
+        "slope tokens": steepness([k - 2 for k in settings["tokens"]], sweeps["tokens"]),
         "z": z.tolist(),
         "exact": np.clip(z, LOW, HIGH).tolist(),
         "curves": {name: np.asarray(curve).tolist() for name, curve in curves.items()},
