@@ -97,7 +97,7 @@ MUTANTS = [
         "block = Tape.__new__(Tape)\n    block._size(",
         "block = Tape.__new__(Tape)\n    vars(block).update(",
     ),
-    _file("tokens that nobody reads", "if type(count) is not int or count != (", "if False and count != ("),
+    _file("tokens that nobody reads", "if type(count) is not int or not (", "if False and not ("),
     Mutant(
         "steps in the sentence",
         "src/headsmith/machines/prompts/descent.py",

@@ -127,8 +127,9 @@ def save(net: Compiled, path: str | Path) -> Path:
 def save_machine(machine: Any, path: str | Path) -> Path:
     """A file of a machine; refused where its certificate is stale, or is no proof."""
     certificate = machine.certificate
-    if certificate.kind != "proved":
-        raise Refusal(f"{machine.title()} is not saved: an {certificate.kind} certificate promises nothing for a file")
+    if certificate.kind != "proved" or not math.isfinite(certificate.bound):
+        kind = certificate.kind if certificate.kind != "proved" else "infinite"
+        raise Refusal(f"{machine.title()} is not saved: an {kind} certificate promises nothing for a file")
     manifest = {
         "format": FORMAT,
         "kind": MACHINE + machine.kind,

@@ -142,7 +142,7 @@ def _block(record: Mapping[str, Any]) -> Tape:
 def _sample(source: Any, count: Any) -> Tensor | None:
     """A token of as many numbers as the program reads; none where it carries its data."""
     width = 0 if hasattr(source, "steps") else features(source)
-    if type(count) is not int or count != (min(count, BARE) if width is None else width):
+    if type(count) is not int or not (0 < count <= BARE if width is None else count == width):
         raise Altered(f"its program reads tokens of {width or f'up to {BARE}'} numbers, not of {count!r}")
     return torch.zeros(1, count, dtype=torch.float64) if count else None
 

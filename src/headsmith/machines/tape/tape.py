@@ -33,6 +33,7 @@ from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
+FARTHEST = 2.0**500  # a norm, whose square root and square are numbers as well
 LARGEST = 2**13  # numbers of a slot: a norm makes a matrix of their square
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
 
@@ -82,6 +83,8 @@ class Tape(Machine):
             raise Refusal(f"{heads} heads do not share {slot} numbers: take a number of heads that divides the slot")
         if not self.low < self.high:
             raise Refusal(f"norm is the range of |c|^2 + g, from below to above, not ({low!r}, {high!r})")
+        if not 1 / FARTHEST <= self.low < self.high <= FARTHEST:
+            raise Refusal(f"norms lie between 2^-500 and 2^500, not from {low!r} to {high!r}: scale the program")
         if not 1 <= self.domain <= WIDEST:
             raise Refusal(
                 f"domains are proved from 1 to {exactly(WIDEST)}, not {exactly(self.domain)}: scale the program"
