@@ -299,3 +299,11 @@ def test_a_size_that_no_memory_holds_is_a_verdict(tmp_path, field, size):
 def test_what_names_no_file_is_refused(name):
     with pytest.raises(Refusal, match="not a file"):
         hs.certify(name)
+
+
+def test_a_manifest_that_nests_too_deep_is_a_refusal(tmp_path):
+    for depth in range(500, 1100, 7):
+        path = tmp_path / "deep.safetensors"
+        save_tensors(path, {"a": torch.zeros(1)}, {"headsmith": f'{{"format":2,"kind":{"[" * depth}{"]" * depth}}}'})
+        with pytest.raises(Refusal):
+            hs.load(path)

@@ -125,6 +125,8 @@ MUTANTS = [
     ),
     _mutant("a slot that is used", "looping", "used |= {*line.reads, *line.put}", "used |= {*line.put}"),
     _mutant("a slot with data", "looping", "if program.start is not None:", "if False:"),
+    _mutant("a target between two lines", "running", "if abs(place - at) > NEAR:", "if False:", "looping"),
+    _mutant("how far a line is fetched from", "fetch", "NEAR = 0.25", "NEAR = 0.49", "looping"),
     _mutant("jumps of an outer run", "running", "if looping.jumps(instruction):", "if False:", "looping"),
     # the tables
     _mutant("how far the root is proved", "tables", "return lo * (1 - ROOM), hi * (1 + ROOM)", "return lo * 2, hi / 2"),

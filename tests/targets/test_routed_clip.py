@@ -56,6 +56,7 @@ def test_a_token_near_a_border_is_refused():
         ({"edges": [2.0]}, "must increase"),
         ({"into": [0, 1]}, "give each a row"),
         ({"into": [0, 1, -1]}, "give each a row"),
+        ({"into": [0, 1, 1e12]}, "give each a row, from 0 to 1000"),
         ({"into": [0, 1, 0.5]}, "give each a row"),
         ({"margin": 0.0}, "margin must be"),
         ({"margin": "wide"}, "margin must be"),

@@ -68,6 +68,7 @@ def read(path: str | Path) -> tuple[Manifest, Tensors]:
     tensors, metadata = load_tensors(path)
     try:
         manifest = json.loads(metadata[MANIFEST])
+        spelled = canonical(manifest) == metadata[MANIFEST]
     except (KeyError, TypeError, ValueError, RecursionError):
         if metadata.get(MANIFEST) == "tensors":
             raise Refusal(
@@ -77,7 +78,7 @@ def read(path: str | Path) -> tuple[Manifest, Tensors]:
         raise Refusal(f"{path} is not a file that Headsmith wrote: it has no readable manifest") from None
     if not isinstance(manifest, dict):
         raise Refusal(f"{path} is not a file that Headsmith wrote: its manifest is no record")
-    if canonical(manifest) != metadata[MANIFEST]:  # an entry that stands twice says two things
+    if not spelled:  # an entry that stands twice says two things
         raise Refusal(f"{path} was altered: its manifest is not spelled as Headsmith spells it")
     return manifest, tensors
 
@@ -126,8 +127,9 @@ def save(net: Compiled, path: str | Path) -> Path:
 def save_machine(machine: Any, path: str | Path) -> Path:
     """A file of a machine; refused where its certificate is stale, or is no proof."""
     certificate = machine.certificate
-    if certificate.kind != "proved":
-        raise Refusal(f"{machine.title()} is not saved: an {certificate.kind} certificate promises nothing for a file")
+    if certificate.kind != "proved" or not math.isfinite(certificate.bound):
+        kind = certificate.kind if certificate.kind != "proved" else "infinite"
+        raise Refusal(f"{machine.title()} is not saved: an {kind} certificate promises nothing for a file")
     manifest = {
         "format": FORMAT,
         "kind": MACHINE + machine.kind,
@@ -166,7 +168,12 @@ def load(path: str | Path) -> Any:
     except Refusal as refusal:
         raise type(refusal)(f"{path}: {refusal}") from None
     except Exception as error:  # a forged manifest may fail anywhere; nothing it does counts as a proof
-        raise Altered(f"{path} is damaged: it cannot be read ({type(error).__name__}: {error})") from None
+        raise Altered(f"{path} is damaged: it cannot be read ({type(error).__name__}: {_line(error)})") from None
+
+
+def _line(error: Exception) -> str:
+    """What it says, on one line."""
+    return (str(error).splitlines() or [""])[0]
 
 
 def _check_envelope(path: str | Path, manifest: Manifest, tensors: Tensors) -> None:
@@ -178,7 +185,11 @@ def _check_envelope(path: str | Path, manifest: Manifest, tensors: Tensors) -> N
             f"{path} has file format {version}{' of Headsmith 0.1.0' if version == 1 else ''}, this version reads "
             f"format {FORMAT}: compile it again, or use the version of Headsmith that wrote it"
         )
-    if manifest.get("hash") != _hash(manifest, tensors):
+    try:
+        own = _hash(manifest, tensors)
+    except RecursionError:  # it nests a little less deep than what can be read, and deeper than what can be written
+        own = None
+    if own is None or manifest.get("hash") != own:
         raise Altered(f"{path} was altered: it does not match its own hash")
     keys = PROGRAM_KEYS if manifest.get("kind") == PROGRAM else MACHINE_KEYS if _is_machine(manifest) else KEYS
     if set(manifest) != keys:

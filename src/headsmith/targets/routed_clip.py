@@ -23,7 +23,7 @@ from headsmith.refusal import Refusal
 from headsmith.targets.clip import Truncated
 from headsmith.targets.reading import read_ends, read_numbers
 
-MOST = 1000  # keys that are proved in seconds
+MOST = 1000  # keys that are proved in seconds, and rows
 TRIES = 200
 
 
@@ -56,9 +56,10 @@ class RoutedClip(Truncated):
         if not (np.diff(np.concatenate([[low], edges, [high]])) > 0).all():
             raise Refusal(f"edges must increase inside of {interval((low, high))}")
         rows = read_numbers(self.into, "into", 1)
-        if rows.shape != (len(edges) + 1,) or (rows != rows.round()).any() or rows.min() < 0:
+        if rows.shape != (len(edges) + 1,) or (rows != rows.round()).any() or not 0 <= rows.min() <= rows.max() <= MOST:
             raise Refusal(
-                f"{many(len(edges), 'edge')} leave {many(len(edges) + 1, 'interval')}: give each a row, from 0"
+                f"{many(len(edges), 'edge')} leave {many(len(edges) + 1, 'interval')}: give each a row, from 0 to "
+                f"{MOST}"
             )
         if (
             isinstance(self.margin, bool)

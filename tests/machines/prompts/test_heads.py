@@ -99,3 +99,18 @@ def test_what_is_no_program_is_refused(name):
     with pytest.raises(Refusal, match=words):
         call()
     assert hs.prompt.head is head
+
+
+def test_what_was_given_is_copied():
+    weight, bias = random(2, 2), random(2, seed=1)
+    program, before = linear(weight, bias), linear(weight, bias).reference(EYE)
+    weight += 1
+    bias += 1
+    assert torch.equal(program.reference(EYE), before)
+
+
+@pytest.mark.parametrize("kind", [torch.tensor, np.array])
+def test_integers_are_taken_as_they_are_or_refused(kind):
+    assert float(linear(kind([[2**53]])).weight) == 2.0**53
+    with pytest.raises(Refusal, match="Theta holds integers that float64 cannot represent exactly"):
+        linear(kind([[2**53 + 1]]))

@@ -5,6 +5,7 @@ import torch
 
 from headsmith import machine, prompt
 from headsmith.functions import precision
+from headsmith.refusal import Refusal
 
 X = torch.randn(6, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 y = X @ torch.tensor([0.5, -1.0], dtype=torch.float64)
@@ -40,3 +41,8 @@ def test_the_theorem_about_a_tape_covers_the_table_of_the_rule():
         bounds.append(certificate.bound)
         assert "f(t) = sin(t), rate 0.3" in certificate.statement
     assert 1e-6 < bounds[0] < 1e-2 and bounds[1] < 1e-8
+
+
+def test_a_table_that_is_not_found_is_a_refusal():
+    with pytest.raises(Refusal, match=r"no table of t\*t on residuals up to .* take a larger eps"):
+        machine.host(prompt.rule("t*t", [[1.0], [2.0]], [2.0, 4.0], rate=0.1, steps=5, eps=1e-4))

@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from headsmith import Refusal
-from headsmith.machines.tape.host import hosted, reach
+from headsmith.machines.tape.host import host, hosted, reach
 from headsmith.machines.tape.instruction import Sizes
 
 from ..data import random
@@ -155,3 +155,21 @@ def test_a_program_is_hosted_as_it_is():
 def test_samples_that_do_not_fit_are_refused(sample):
     with pytest.raises(Refusal):
         hosted(nn.Linear(3, 3), SIZES, NORM, DOMAIN, sample=sample)
+
+
+def test_a_map_to_zero_is_hosted():
+    module = nn.Linear(3, 3, bias=False).double()
+    with torch.no_grad():
+        module.weight.zero_()
+    vm, program = host(module)
+    assert float(vm(program, random(4, 3, seed=0)).value.abs().max()) < 1e-14
+
+
+def test_a_module_that_is_trained_on_stays_what_it_was():
+    module = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3)).double()
+    vm, program = host(module)
+    x, result = random(4, 3, seed=0), vm(program, random(4, 3, seed=0))
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight += 1
+    assert torch.equal(vm(program, x).value, result.value) and result.prove().bound < 1e-10

@@ -166,3 +166,21 @@ def test_the_loops_that_are_promised_are_counted_right():
     step = 2.0**-15
     entry = small().errors.entry(1.0, True)
     assert looping.LOOPS * (entry + 2.0**-53) < step / 4 and step / 4 > 2.0**-24
+
+
+def aimed(target):
+    """Jumps over some lines that each write their number."""
+    writes = [line(f"write {k}", vector("V", float(k)), put={0: "set"}) for k in range(1, 4)]
+    return program(line("go", vector("jump", 1.0), vector("target", target)), *writes)
+
+
+@pytest.mark.parametrize("target", [2.5, 2.4999, 2.3, 1.7])
+def test_a_target_between_two_lines_is_refused(target):
+    with pytest.raises(Refusal, match=f"jumps to {target:.3g}, between two lines"):
+        small()(aimed(target), torch.zeros(1, 24), looped=True)
+
+
+@pytest.mark.parametrize("target", [2.0, 2.2, 1.8])
+def test_what_is_fetched_near_a_line_is_that_line(target):
+    result = small()(aimed(target), torch.zeros(1, 24), looped=True)
+    assert abs(float(result.value[0, 0]) - 3.0) < 1e-10 >= result.certificate.bound

@@ -92,6 +92,26 @@ class Named(nn.LayerNorm):
     pass
 
 
+class Alike:
+    """Says that it is ReLU, and is not."""
+
+    def __hash__(self):
+        return hash(nn.functional.relu)
+
+    def __eq__(self, other):
+        return True
+
+    def __call__(self, x):
+        return x if torch.is_grad_enabled() else torch.relu(x)
+
+
+class Unhashed:
+    __hash__ = None
+
+    def __call__(self, x):
+        return torch.relu(x)
+
+
 def _hooked():
     layer = encoder_layer()
     layer.self_attn.register_forward_hook(lambda module, given, out: out)
@@ -137,6 +157,9 @@ def _with(name, value):
         (encoder_layer(activation=nn.GELU("tanh")), r"does not hold GELU\(approximate='tanh'\); it holds tanh, silu"),
         (encoder_layer(activation=nn.Softplus()), "does not hold Softplus"),
         (encoder_layer(activation=lambda x: x), "activation <lambda> of an encoder layer"),
+        (encoder_layer(activation=Alike()), "activation .* of an encoder layer"),
+        (encoder_layer(activation=Unhashed()), "activation .* of an encoder layer"),
+        (nn.Sequential(nn.Linear(2, 3), nn.RMSNorm(3, elementwise_affine=False)), "give it an eps"),
         (nn.Sequential(nn.ReLU(), nn.Linear(2, 2)), "starts with ReLU"),
         (nn.Sequential(), "does nothing"),
         (nn.Conv1d(2, 2, 1), "Conv1d is nothing that a tape holds"),

@@ -56,3 +56,8 @@ def test_the_listing_names_slots_activation_and_size():
     assert lines[0] == "Tape program example: 1 pass"
     assert lines[2].split() == ["1", "twice", "0", "+0,", "1", "relu", "12"]
     assert "<th" in program().listing()._repr_html_()
+
+
+def test_no_sequence_at_all_is_refused():
+    with pytest.raises(Refusal, match=r"not \(0, 3, 3\)"):
+        program().enter(torch.zeros(0, 3, 3))

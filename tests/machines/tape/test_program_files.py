@@ -116,3 +116,83 @@ def test_a_hash_that_was_made_right_makes_another_program(written):
 def test_a_small_block_stays_small(tmp_path):
     tape = lower(prompt.linear([[1.0]]), Sizes(2, 2, 1))
     assert hs.load(tape.save(tmp_path / "p.safetensors")).sizes == Sizes(2, 2, 1)
+
+
+def forged(name, tmp_path, edit):
+    """The file of a program, edited, with the hash made right."""
+    path = tape_of(name).save(tmp_path / "p.safetensors")
+    manifest, tensors = read(path)
+    edit(manifest)
+    return write(path, seal_program({k: v for k, v in manifest.items() if k != "hash"}, tensors), tensors)
+
+
+def field(kind, name, value):
+    return lambda m: m["program"][kind].__setitem__(name, value)
+
+
+BLOCKS = {
+    "domain": ("inf", "nan", "-0x1p3", "0x0p0", "0x1p60"),
+    "norm": (["nan", "nan"], ["inf", "inf"], ["0x1p6", "0x1p-6"], ["0x0p0", "0x1p0"]),
+    "heads": (0, -1, True, 10**12),
+    "slot": (10**9, 48.0, "48"),
+    "slots": (0, -1, 12.0),
+}
+
+
+@pytest.mark.parametrize("name", ["ols", "encoder"])
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, row in BLOCKS.items() for value in row])
+def test_a_block_that_cannot_be_built_is_refused(key, value, name, tmp_path):
+    path = forged(name, tmp_path, lambda m: m["block"].__setitem__(key, value))
+    with pytest.raises(Refusal) as refusal:
+        hs.load(path)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("ols", "descent"), ("rule", "rule")])
+def test_a_file_has_no_say_in_the_name_of_a_descent(name, kind, tmp_path):
+    path = forged(name, tmp_path, field(kind, "steps", 7))  # the name still says 5 steps
+    with pytest.raises(Altered, match="says something else than its program"):
+        hs.load(path)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[2J", 5, None])
+def test_a_name_stands_on_one_line(name, tmp_path):
+    with pytest.raises(Altered, match="cannot be shown"):
+        hs.load(forged("encoder", tmp_path, field("chain", "name", name)))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("ols", "descent"), ("rule", "rule")])
+def test_steps_that_nobody_lives_to_see_are_refused_at_once(name, kind, tmp_path):
+    path = forged(name, tmp_path, field(kind, "steps", 10**12))
+    with pytest.raises(Refusal, match="up to 1048576, not 1000000000000"):
+        hs.load(path)
+
+
+@pytest.mark.parametrize("count", [-1, 0, True, 4.0, None, "4", 2**11, 10**12])
+def test_tokens_that_the_program_does_not_read_are_not_made(count, tmp_path):
+    def edit(m):
+        m["program"]["chain"]["stages"] = [{"pool": {"name": "pool"}}]
+        m["features"] = count
+
+    def other(m):
+        m["features"] = count
+
+    for change in (edit, other):
+        with pytest.raises(Altered, match="its program reads tokens of .* numbers, not of "):
+            hs.load(forged("encoder", tmp_path, change))
+
+
+def test_a_mean_alone_comes_back(tmp_path):
+    tape = lower(prompt.pool(), Sizes(4, 6, 1), sample=random(3, 9, seed=0))
+    x = random(5, 9, seed=1)
+    assert torch.equal(hs.load(tape.save(tmp_path / "p.safetensors")).reference(x), tape.reference(x))
+
+
+def test_what_the_user_edits_later_is_not_in_the_program(tmp_path):
+    weight = random(3, 3, seed=0)
+    tape = lower(prompt.linear(weight), WIDE)
+    x = random(4, 3, seed=1)
+    before = tape.reference(x)
+    weight += 1
+    assert torch.equal(hs.load(tape.save(tmp_path / "p.safetensors")).reference(x), before)
+    assert torch.equal(tape.source.reference(x), before)

@@ -1,6 +1,7 @@
 """A theorem about one X: it is true whatever the value is, as near as balls can tell, and never empty."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -107,7 +108,7 @@ def test_what_is_no_value_of_this_run_is_refused(value, words):
         prove(chain(hs.prompt.norm(torch.ones(4))), X, value)
 
 
-@pytest.mark.parametrize("bits", [0, -5, "many", 2.5, True])
+@pytest.mark.parametrize("bits", [0, 1, -5, "many", 2.5, True, 10**12])
 def test_bits_are_a_whole_number(bits):
     with pytest.raises(Refusal, match="bits"):
         prove(PROGRAMS["identity"], X, PROGRAMS["identity"].reference(X), bits=bits)
@@ -174,3 +175,11 @@ def test_programs_without_a_value_in_balls_are_refused():
     tokens = hs.prompt.samples([[0.0], [1.0]], [2.0, 4.0], [[0.5]])
     head = hs.prompt.kernel_regression(1.5).on(tokens)
     assert prove(head, tokens, head.reference(tokens)).bound < 1e-14
+
+
+@pytest.mark.parametrize(
+    "program", [hs.prompt.descent([[1.0]], [2.0], rate=0.5, steps=3), hs.prompt.rule("t", [[1.0]], [2.0], 0.5, 3)]
+)
+def test_the_sentence_says_how_many_steps_whatever_the_name(program):
+    called = replace(program, name="no step at all")
+    assert ", 3 times, " in prove(called, None, program.reference()).statement

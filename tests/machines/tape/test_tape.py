@@ -52,6 +52,9 @@ def test_its_numbers():
         ({"norm": (2.0, 1.0)}, "from below to above"),
         ({"norm": (0.0, 1.0)}, r"the least \|c\|\^2 \+ g"),
         ({"norm": 3.0}, "norm is the range"),
+        ({"norm": (1e307, 1.7e308)}, r"norms lie between 2\^-500 and 2\^500"),
+        ({"norm": (1e-320, 1e-319)}, r"norms lie between 2\^-500 and 2\^500"),
+        ({"slot": 2**13 + 2}, "a slot holds up to 8192 numbers"),
     ],
 )
 def test_sizes_that_make_no_block(sizes, words):
@@ -149,3 +152,10 @@ def test_a_transformer_of_384_features():
     assert float((result.value - wanted).abs().max()) < 1e-10 and result.certificate.bound < 1e-9
     whole = vm(made, x, rows="all")
     assert float((whole.value - result.value).abs().max()) < 1e-10
+
+
+def test_a_promise_of_nothing_is_not_saved(tmp_path):
+    vm = hs.machine.Tape(slot=2, slots=1, heads=1, norm=(2.0**-480, 2.0**-479))  # no row is read as finely as that
+    assert vm.certificate.bound == math.inf
+    with pytest.raises(Refusal, match="an infinite certificate promises nothing for a file"):
+        vm.save(tmp_path / "vm.safetensors")

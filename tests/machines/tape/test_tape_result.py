@@ -1,5 +1,7 @@
 """What a run hands back: a value at once, and its certificate on request, about that very run."""
 
+import copy
+
 import pytest
 import torch
 
@@ -50,3 +52,12 @@ def test_a_run_without_passes_costs_nothing():
     result = small()(program(), state()[:, :-1])
     assert result.passes == 0 and result.certificate.exact
     assert torch.equal(result.value, state()[:, :-1])
+
+
+def test_bounds_of_a_machine_that_changed_are_refused():
+    vm = copy.deepcopy(small())
+    result = vm(program(instruction(1, "gelu")), state()[:, :-1])
+    with torch.no_grad():
+        next(vm.network.parameters()).add_(1e-3)
+    with pytest.raises(StaleCertificate, match="the machine was changed"):
+        assert result.bounds

@@ -29,6 +29,8 @@ from headsmith.records.shown import exactly
 from headsmith.reference.solvers import LOSSES
 from headsmith.refusal import Refusal
 
+MOST = 2**20  # steps: each is tried in float64 before a tape is made
+
 
 @dataclass(frozen=True, eq=False)
 class DescentProgram:
@@ -109,7 +111,7 @@ class DescentProgram:
         sizes = f"rate {exactly(self.rate)}, l2 {exactly(self.l2)}, theta {exactly(self.momentum)}"
         return (
             f"w <- soft(v - rate (X' slope/n + l2 v), rate l1), v = w + theta (w - w'), from w = w' = 0, "
-            f"slope = {slope} of r = X v - y, {sizes}"
+            f"{self.steps} times, slope = {slope} of r = X v - y, {sizes}"
         )
 
 
@@ -168,9 +170,9 @@ def read_rate(rate: Any) -> float:
 
 
 def read_steps(steps: Any) -> int:
-    """A positive whole number, or a refusal."""
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise Refusal(f"steps must be a positive whole number, not {steps!r}")
+    """A positive whole number that can be counted to, or a refusal."""
+    if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MOST:
+        raise Refusal(f"steps must be a positive whole number up to {MOST}, not {steps!r}")
     return steps
 
 

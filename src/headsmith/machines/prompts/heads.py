@@ -279,16 +279,19 @@ def matrix(value: Any, name: str) -> Tensor:
 
 
 def numbers(value: Any, name: str) -> Tensor:
-    """Real numbers in float64, never rounded to float32 on the way."""
+    """Real numbers in float64, never rounded to float32 on the way, and a copy: theirs may be edited later."""
     try:
         given = torch.as_tensor(
             value, dtype=None if hasattr(value, "dtype") else torch.float64
         )  # no float32 on the way
         if given.is_complex():  # a cast would drop the imaginary parts
             raise TypeError
-        return given.detach().to(torch.float64)
+        found = given.detach().to("cpu", torch.float64, copy=True)
     except (TypeError, ValueError, RuntimeError):
         raise Refusal(f"{name} must hold numbers only") from None
+    if not given.is_floating_point() and not torch.equal(found.to(given.dtype), given.cpu()):
+        raise Refusal(f"{name} holds integers that float64 cannot represent exactly")
+    return found
 
 
 def bias_of(value: Any, weight: Tensor, name: str) -> Tensor:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from headsmith.compiler.request import Request, read_eps
 from headsmith.compiler.rules import tabulate
+from headsmith.constructions.design import Short
 from headsmith.functions import Expression
 from headsmith.functions.enclosures import at
 from headsmith.functions.misbehaviour import refuse_misbehaviour
@@ -25,7 +26,7 @@ from headsmith.machines.prompts.regression import responses, samples_matrix
 from headsmith.proof.ball_matrix import BallMatrix, entered, entrywise
 from headsmith.proof.residuals import Ranges
 from headsmith.proof.statement import Head
-from headsmith.records.shown import exactly
+from headsmith.records.shown import exactly, number
 from headsmith.refusal import Refusal
 from headsmith.targets.rule import ResidualRule
 
@@ -67,7 +68,10 @@ class RuleProgram:
     @property
     def formula(self) -> str:
         """What is enclosed, in words."""
-        return f"w <- w - rate mean_i f(w . x_i - y_i) x_i from w = 0, f(t) = {self.f}, rate {exactly(self.rate)}"
+        return (
+            f"w <- w - rate mean_i f(w . x_i - y_i) x_i from w = 0, {self.steps} times, f(t) = {self.f}, "
+            f"rate {exactly(self.rate)}"
+        )
 
     @cached_property
     def table(self) -> Head:
@@ -79,7 +83,13 @@ class RuleProgram:
         target = ResidualRule(self.f, self.X.shape[1], len(self.y))
         refuse_misbehaviour(self.f, (-most, most))
         request = Request.read(target, self.eps, sizes, "float64", "auto")
-        return tabulate(self.f, Ranges.of(request.domain), target.features, self.eps, request)
+        try:
+            return tabulate(self.f, Ranges.of(request.domain), target.features, self.eps, request)
+        except Short as short:
+            raise Refusal(
+                f"no table of {self.f} on residuals up to {number(most)} is found within {number(self.eps)}: {short}; "
+                "take a larger eps, or a rate at which the run stays small"
+            ) from None
 
 
 def rule(f: Any, X: Any, y: Any, rate: float = 0.1, steps: int = 100, *, eps: float = 1e-9) -> RuleProgram:

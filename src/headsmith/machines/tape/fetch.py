@@ -22,6 +22,7 @@ from headsmith.network.files import LAYERS, Config, Shelf, integer
 from headsmith.network.layer import SILENT, Tap
 from headsmith.refusal import Refusal
 
+NEAR = 0.25  # of a whole number: from there one line is fetched, and nothing of its neighbours
 FAR = 4096.0  # between the scores of neighbouring addresses: exp(-FAR / 2) is 0 in float64, for pc within 1/4
 
 

@@ -103,7 +103,7 @@ def hosted(
 
 
 def reach(program: TapeProgram, x: Tensor | None) -> float:
-    """The largest sum |theta s| + |bias| of a row, and |number| of a state, over all passes of a run on x."""
+    """The largest sum |theta s| + |bias| of a row, and |number| of a state, over all passes of a run on x, or 1."""
     state, most, D = program.enter(x), 0.0, program.sizes.slot
     for instruction in program:
         for rows in instruction.rows:
@@ -113,7 +113,7 @@ def reach(program: TapeProgram, x: Tensor | None) -> float:
             most = max(most, float(total.max()))
         state = instruction.reference(state, program.sizes)
         most = max(most, float(state[..., :-1].abs().max()))
-    return most
+    return most or 1.0
 
 
 # reading what was given

@@ -22,13 +22,13 @@ from headsmith.machines.prompts.heads import FUNCTIONS, HeadProgram, LinearProgr
 from headsmith.machines.prompts.layers import ChainProgram, NormProgram, ResidualProgram, norm
 from headsmith.refusal import Refusal
 
-NAMED = {
-    nn.functional.relu: "relu",
-    torch.relu: "relu",
-    nn.functional.gelu: "gelu",
-    nn.functional.silu: "silu",
-    torch.tanh: "tanh",
-}
+NAMED = (
+    (nn.functional.relu, "relu"),
+    (torch.relu, "relu"),
+    (nn.functional.gelu, "gelu"),
+    (nn.functional.silu, "silu"),
+    (torch.tanh, "tanh"),
+)
 """Functions that an encoder layer may hold as its activation."""
 MADE_OF = (
     "a tape is made of nn.Linear, LayerNorm, RMSNorm, ReLU, GELU(), SiLU, Tanh, TransformerEncoder, "
@@ -92,11 +92,12 @@ def _read(part: Any, causal: bool) -> list[Any] | str:
 def _activation(part: Any) -> str:
     """The name of an activation that the block holds, given as a module or as a function."""
     if not isinstance(part, nn.Module):
-        if part not in NAMED:
+        name = next((name for function, name in NAMED if function is part), None)
+        if name is None:
             raise Refusal(
                 f"the activation {getattr(part, '__name__', part)} of an encoder layer is not one of {_held()}"
             )
-        return NAMED[part]
+        return name
     check_plain(part)
     try:
         name = spelled(of_module(part)).lower()
@@ -125,6 +126,8 @@ def _norm(part: Any, name: str = "norm") -> NormProgram:
         raise Refusal(f"a norm goes over the numbers of a token, not over shape {tuple(part.normalized_shape)}")
     check_plain(part)
     gamma, beta = part.weight, getattr(part, "bias", None)
+    if gamma is None and part.eps is None:
+        raise Refusal("an RMSNorm without weights and eps takes the eps of whatever dtype comes: give it an eps")
     if gamma is None:
         gamma = torch.ones(part.normalized_shape[0], dtype=torch.float64)
     eps = torch.finfo(gamma.dtype).eps if part.eps is None else part.eps  # what nn.RMSNorm(eps=None) takes

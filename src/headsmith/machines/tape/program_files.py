@@ -35,6 +35,7 @@ from headsmith.machines.prompts.layers import (
     ResidualProgram,
     UnitProgram,
     chain,
+    features,
     norm,
     pool,
     residual,
@@ -42,9 +43,10 @@ from headsmith.machines.prompts.layers import (
 )
 from headsmith.machines.prompts.rule import RuleProgram, rule
 from headsmith.machines.prompts.sentence import SentenceProgram
-from headsmith.machines.tape.instruction import Instruction, Sizes
+from headsmith.machines.tape.instruction import Instruction
 from headsmith.machines.tape.lowering import lower
 from headsmith.machines.tape.program import TapeProgram
+from headsmith.machines.tape.tape import Tape
 from headsmith.network.files import canonical
 
 KINDS: dict[str, type] = {
@@ -59,6 +61,8 @@ KINDS: dict[str, type] = {
     "descent": DescentProgram,
     "rule": RuleProgram,
 }
+SPOKEN = (DescentProgram, RuleProgram)  # their names say loss and steps: no file has a say in them
+BARE = 2**10  # features of a program without a number of its own, a mean
 BUILD: dict[type, Callable[[Any], Any]] = {  # through the public doors, which refuse what is no program
     HeadProgram: lambda p: _head(p),
     LinearProgram: lambda p: linear(p.weight, p.bias, p.activation),
@@ -109,14 +113,12 @@ def _record(tape: TapeProgram) -> tuple[Manifest, dict[str, Tensor]]:
 
 def loaded(manifest: Manifest, tensors: Mapping[str, Tensor]) -> TapeProgram:
     """The program of a file, lowered again; a file that says anything else is refused."""
-    source, block = _read(manifest["program"], tensors, set()), manifest["block"]
-    scales, features = [float.fromhex(scale) for scale in manifest["scales"]], manifest["features"]
+    block, source = _block(manifest["block"]), _read(manifest["program"], tensors, set())
+    scales = [float.fromhex(scale) for scale in manifest["scales"]]
     if not all(0 < scale < math.inf and math.frexp(scale)[0] == 0.5 for scale in scales):
         raise Altered("a scale of a norm is a power of two")
-    sizes, domain = Sizes(block["slot"], block["slots"], block["heads"]), float.fromhex(block["domain"])
-    low, high = (float.fromhex(end) for end in block["norm"])
-    sample = torch.zeros(1, features, dtype=torch.float64) if features else None
-    tape = lower(source, sizes, sample=sample, norm=(low, high), domain=domain, scales=scales)
+    sample = _sample(source, manifest["features"])
+    tape = lower(source, block.sizes, sample=sample, norm=block.norm, domain=block.domain, scales=scales)
     again, arrays = _record(tape)
     for at, (ours, theirs) in enumerate(zip(again["instructions"], manifest["instructions"], strict=False)):
         if ours != theirs:
@@ -126,6 +128,23 @@ def loaded(manifest: Manifest, tensors: Mapping[str, Tensor]) -> TapeProgram:
     if set(arrays) != set(tensors) or any(not torch.equal(arrays[name], given) for name, given in tensors.items()):
         raise Altered("the numbers of the file are none that its program could hold")
     return tape
+
+
+def _block(record: Mapping[str, Any]) -> Tape:
+    """A block of these sizes, checked and not built."""
+    low, high = (float.fromhex(end) for end in record["norm"])
+    sizes = {name: record[name] for name in ("slot", "slots", "heads")}
+    block = Tape.__new__(Tape)
+    block._size(**sizes, domain=float.fromhex(record["domain"]), low=low, high=high, root=1.0)
+    return block
+
+
+def _sample(source: Any, count: Any) -> Tensor | None:
+    """A token of as many numbers as the program reads; none where it carries its data."""
+    width = 0 if hasattr(source, "steps") else features(source)
+    if type(count) is not int or not (0 < count <= BARE if width is None else count == width):
+        raise Altered(f"its program reads tokens of {width or f'up to {BARE}'} numbers, not of {count!r}")
+    return torch.zeros(1, count, dtype=torch.float64) if count else None
 
 
 def _line(instruction: Instruction) -> list[Any]:
@@ -160,6 +179,14 @@ def _read(value: Any, tensors: Mapping[str, Tensor], used: set[str]) -> Any:
         [(kind, body)] = value.items()
         cls = KINDS[kind]
         given = cls(**{name: _read(part, tensors, used) for name, part in body.items()})
-        return replace(BUILD[cls](given), name=str(given.name))
-    found = read_value(value, tensors, used)
-    return torch.from_numpy(found) if hasattr(found, "shape") else found
+        found = BUILD[cls](given)
+        return found if cls in SPOKEN else replace(found, name=_name(given.name))
+    array = read_value(value, tensors, used)
+    return torch.from_numpy(array) if hasattr(array, "shape") else array
+
+
+def _name(name: Any) -> str:
+    """A name that stands on one line and says what it says."""
+    if not (isinstance(name, str) and name.isprintable()):
+        raise Altered(f"the name {name!a} cannot be shown")
+    return name

@@ -16,12 +16,14 @@ import torch
 from torch import Tensor
 
 from headsmith.machines.tape import frozen, looping
+from headsmith.machines.tape.fetch import NEAR
 from headsmith.machines.tape.instruction import Instruction
 from headsmith.machines.tape.passes import PassRun, run
 from headsmith.machines.tape.program import TapeProgram
 from headsmith.machines.tape.ranges import BlockRanges
 from headsmith.network import Network
 from headsmith.proof.statement import Head
+from headsmith.records.shown import number
 from headsmith.refusal import Refusal
 
 WAYS = {
@@ -68,15 +70,25 @@ class Running:
         lines = looping.lines(program)
         tape, tokens = looping.tape(lines, self.ranges.sizes), frozen.marked(state)
         for _ in range(looping.PASSES):
-            at = round(float(tokens[0, -2]))
+            at = self._line(program, float(tokens[0, -2]), len(lines))
             if at == len(lines) - 1:
                 return
-            if not 0 <= at < len(lines):
-                raise Refusal(f"{program.source.name} jumps to line {at}, and has the lines 0 to {len(lines) - 1}")
             named = self._named(at, lines[at], tokens[..., :-2])
             done, tokens = self.whole(named, torch.cat([tape, tokens]))
             yield done
         raise Refusal(f"{program.source.name} did not halt within {looping.PASSES:,} passes")
+
+    @staticmethod
+    def _line(program: TapeProgram, place: float, lines: int) -> int:
+        """The one line that is fetched from a place; between two lines a mixture of both would run."""
+        at = round(place)
+        if not 0 <= at < lines:
+            raise Refusal(f"{program.source.name} jumps to line {at}, and has the lines 0 to {lines - 1}")
+        if abs(place - at) > NEAR:
+            raise Refusal(
+                f"{program.source.name} jumps to {number(place)}, between two lines: a target is a whole number"
+            )
+        return at
 
     def whole(self, named: PassRun, prompt: Tensor) -> tuple[PassRun, Tensor]:
         """A pass as the network runs it, with what its layers held, and the state tokens that come out."""

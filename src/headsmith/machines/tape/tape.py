@@ -35,6 +35,8 @@ from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
 CHANGED = "the program or its numbers were changed after the run: run it again"
+FARTHEST = 2.0**500  # a norm, whose square root and square are numbers as well
+LARGEST = 2**13  # numbers of a slot: a norm makes a matrix of their square
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
 
 
@@ -77,10 +79,14 @@ class Tape(Machine):
         self.slot, self.slots, self.heads = whole("slot", slot), whole("slots", slots), whole("heads", heads)
         self.domain = positive("domain, the largest sum of |theta_k s_k| + |bias|,", domain)
         self.low, self.high = positive("the least |c|^2 + g of a norm", low), positive("the largest of a norm", high)
+        if self.slot > LARGEST:
+            raise Refusal(f"a slot holds up to {LARGEST} numbers, not {slot}: take more slots")
         if self.slot % self.heads:
             raise Refusal(f"{heads} heads do not share {slot} numbers: take a number of heads that divides the slot")
         if not self.low < self.high:
             raise Refusal(f"norm is the range of |c|^2 + g, from below to above, not ({low!r}, {high!r})")
+        if not 1 / FARTHEST <= self.low < self.high <= FARTHEST:
+            raise Refusal(f"norms lie between 2^-500 and 2^500, not from {low!r} to {high!r}: scale the program")
         if not 1 <= self.domain <= WIDEST:
             raise Refusal(
                 f"domains are proved from 1 to {exactly(WIDEST)}, not {exactly(self.domain)}: scale the program"
@@ -213,6 +219,7 @@ class Tape(Machine):
 
     def bounds(self, program: TapeProgram, state: Tensor, way: str, value: Tensor) -> tuple[Bound, ...]:
         """What each pass of a run from a state costs; refused where the run comes to another value."""
+        self.refuse_stale()
         errors, found, last = self.errors, [], state
         for done in self.running.passes(program, state, way):
             found.append(errors.a_posteriori(done))
