@@ -33,6 +33,7 @@ from headsmith.records.shown import exactly, number, upper
 from headsmith.refusal import Refusal
 
 ROWS = ("named", "all")
+NARROW = 32.0  # domain: in narrower ones the error of ReLU, 2^-42 around 0 whatever the domain, is the larger part
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
 
 
@@ -134,7 +135,7 @@ class Tape(Machine):
         if not worth.root.total <= self.root:
             raise Refusal(f"the machine does not hold 1/sqrt within {upper(self.root)}")
         for name, (approximation, _, _) in worth.bends.items():
-            if not approximation <= tables.FINE * self.domain:
+            if not approximation <= tables.FINE * max(self.domain, NARROW):
                 raise Refusal(f"the machine does not hold {name} on |z| <= {exactly(self.domain)}")
         if not errors.entry(self.domain, True) <= SHARPEST:
             raise Refusal("the machine reads its flags too coarsely to shut a gate")
