@@ -78,7 +78,7 @@ def _report(tape: TapeProgram, vm: Any, result: Any, certificate: Any, proved: A
         ("passes", f"{result.passes} in {number(result.seconds)} s"),
         ("a pass", f"within {upper(certificate.bound)} of its instruction, certified"),
         *([] if proved is None else [("proved", f"within {upper(proved.bound)} of the exact answer for this input")]),
-        ("block", f"{vm.slots} slots of {vm.slot}, {vm.heads} heads, hash {vm.weight_hash[:16]}"),
+        ("block", f"{vm.sizes}, hash {vm.weight_hash[:16]}"),
     ]
     return Properties(tape.source.name, rows)
 

@@ -54,5 +54,10 @@ def test_other_tokens_are_refused(X):
 def test_the_listing_names_slots_activation_and_size():
     lines = str(program().listing()).splitlines()
     assert lines[0] == "Tape program example: 1 pass"
-    assert lines[2].split() == ["1", "twice", "0", "+0,", "1", "relu", "12"]
+    assert lines[2].split() == ["0", "twice", "0", "+0,", "1", "relu", "12"]
     assert "<th" in program().listing()._repr_html_()
+
+
+def test_a_program_says_where_there_is_a_picture():
+    with pytest.raises(Refusal, match=r"list of prompts: listing\(\) shows it, and vm\(program, X\).plot\(\) a run"):
+        program().plot()

@@ -257,7 +257,7 @@ class Tape(Machine):
         return hosted(module, self.sizes, self.norm, self.domain, **options)
 
     def title(self) -> str:
-        return f"Tape machine: {self.slots} slots of {self.slot}, {self.heads} heads"
+        return f"Tape machine: {self.sizes}"
 
     def rows(self) -> list[tuple[str, str]]:
         names = {"self": "rows", "unit": "norms", "heads": "heads", "whole": "wide heads"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -54,6 +55,14 @@ class TapeResult(Handed):
         if not self.valid:
             raise StaleCertificate("the value or its tokens were changed after the run: run it again")
         return prove(self.program.source, self.program.given(self.entered), self.value, bits)
+
+    def plot(self) -> Any:
+        """A matplotlib figure: a bar for each pass, as high as what is certified of it."""
+        title = f"{self.program.source.name}: what each of {self.passes} passes can be off by, certified"
+        bounds = [bound.with_slack().total for bound in self.bounds]
+        done = [seen.instruction for seen in self.machine.running.passes(self.program, self.entered, self.way)]
+        names, kinds = [instruction.name for instruction in done], [instruction.kind for instruction in done]
+        return import_module("headsmith.views.tape_run").tape_run(title, names, kinds, bounds)
 
     def title(self) -> str:
         worked_out = "certificate" in vars(self)
