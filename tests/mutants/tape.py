@@ -102,8 +102,6 @@ MUTANTS = [
     # what a file must hold
     _mutant("a coarser root", "tape", "if not worth.root.total <= self.root:", "if False:"),
     _mutant("another activation", "tape", "not approximation <= tables.FINE * max(self.domain, NARROW)", "False"),
-        "another activation", "tape", "if not approximation <= tables.FINE * max(self.domain, NARROW):", "if False:"
-    ),
     _mutant(
         "a run that was another", "tape", "if not torch.equal(program.leave(last), value):", "if False:", "tape_result"
     ),

@@ -51,3 +51,9 @@ def test_a_listing_of_tokens_of_any_size_is_refused():
 
 def test_sizes_in_words():
     assert str(Sizes(4, 1, 1)) == "1 slot of 4, 1 head" and str(Sizes(384, 7, 12)) == "7 slots of 384, 12 heads"
+
+
+def test_a_program_with_its_own_data_takes_no_mask_and_no_sample():
+    for options in ({"causal": True}, {"sample": W}):
+        with pytest.raises(Refusal, match="carries its own data: it takes no sample and no causal mask"):
+            machine.host(prompt.descent(*DATA), **options)

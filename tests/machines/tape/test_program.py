@@ -45,7 +45,7 @@ def test_a_program_with_its_own_data_takes_no_tokens():
         own.enter([[1.0, 2.0, 3.0]])
 
 
-@pytest.mark.parametrize("X", [None, [1.0, 2.0, 3.0], [[1.0, 2.0]], torch.zeros(0, 3)])
+@pytest.mark.parametrize("X", [None, [1.0, 2.0, 3.0], [[1.0, 2.0]], torch.zeros(0, 3), torch.zeros(0, 2, 3)])
 def test_other_tokens_are_refused(X):
     with pytest.raises(Refusal, match="3 features"):
         program().enter(X)

@@ -174,3 +174,8 @@ def test_programs_without_a_value_in_balls_are_refused():
     tokens = hs.prompt.samples([[0.0], [1.0]], [2.0, 4.0], [[0.5]])
     head = hs.prompt.kernel_regression(1.5).on(tokens)
     assert prove(head, tokens, head.reference(tokens)).bound < 1e-14
+
+
+def test_more_bits_than_anyone_can_wait_for_are_refused():
+    with pytest.raises(Refusal, match="at most 16384, or for bits="):
+        prove(hs.prompt.chain(hs.prompt.pool()), torch.ones(1, 1), torch.ones(1), bits=10**9)

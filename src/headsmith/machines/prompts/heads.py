@@ -292,7 +292,7 @@ def _held(activation: Any) -> str:
 def matrix(value: Any, name: str) -> Tensor:
     """A matrix of finite numbers in float64, or a refusal that names it; leading axes are a batch."""
     found = numbers(value, name)
-    if found.dim() < 2 or not bool(torch.isfinite(found).all()):
+    if found.dim() < 2 or not found.numel() or not bool(torch.isfinite(found).all()):
         raise Refusal(f"{name} must be a matrix of finite numbers (head_dim, features)")
     return found
 

@@ -292,6 +292,8 @@ def _after(program: Stage, width: int | None) -> int | None:
 
 def mlp(module: nn.Module) -> ChainProgram:
     """A torch MLP, nn.Sequential of Linear and Tanh, SiLU, ReLU or GELU, as a chain of prompts; read by exact types."""
+    if not isinstance(module, nn.Module):
+        raise Refusal(f"an MLP in the prompt is read from a torch module, not from {type(module).__name__}")
     stages: list[LinearProgram] = []
     for step in steps(module):
         if isinstance(step, tuple):

@@ -64,6 +64,8 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
 def fitted(module: Any, tokens: int = 64, sample: Any = None, causal: bool = False) -> TapeProgram:
     """The model as a tape for the block that `host` makes for it; there is no such block yet."""
     if isinstance(module, DescentProgram | RuleProgram):
+        if causal or sample is not None:
+            raise Refusal(f"{module.name} carries its own data: it takes no sample and no causal mask")
         sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, FULL)
         return lower(module, sizes)
     program, x = _read(module, tokens, sample, causal)

@@ -120,7 +120,7 @@ class TapeProgram(Shown):
                 raise Refusal(f"{self.source.name} reads numbers, not text: give X (tokens, {self.features} features)")
             X = self.source.tokens(X)
         x = accept(X, torch.float64, torch.device("cpu")).detach()
-        if x.dim() < 2 or x.shape[-1] != self.features or not x.shape[-2]:
+        if x.dim() < 2 or x.shape[-1] != self.features or not x.numel():
             raise Refusal(f"{self.source.name} runs on X (..., tokens, {self.features} features), not {tuple(x.shape)}")
         return x
 

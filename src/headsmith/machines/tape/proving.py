@@ -30,6 +30,7 @@ from headsmith.refusal import Refusal
 LAYER = 6  # programs in an encoder layer: heads, W_O, norm, two linear maps, norm
 FINE = 0.01  # of the error: balls as wide as this say all there is to say
 LEAST = 2.0**-64  # of the largest number of the value: there is no need to be finer, even where the error is 0
+MOST = 2**14  # bits that can be asked for: a hundred encoder layers take a seventh of them
 ASSUMPTIONS = ("balls of Arb hold what they enclose",)
 
 
@@ -121,7 +122,10 @@ def _precisions(program: Any, bits: int | str) -> tuple[int, ...]:
     if bits == "auto":
         first = 64 + 24 * math.ceil(_depth(program) / LAYER)
         return first, 2 * first
-    return (whole('bits, unless it is "auto",', bits),)
+    asked = whole('bits, unless it is "auto",', bits)
+    if asked > MOST:
+        raise Refusal(f'balls of {asked} bits take too long: ask for at most {MOST}, or for bits="auto"')
+    return (asked,)
 
 
 def _depth(program: Any) -> int:
