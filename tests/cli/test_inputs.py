@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from headsmith.cli.inputs import Given, numbers, read_inputs, written
+from headsmith.cli.inputs import Given, numbers, read_inputs, read_rows, written
 from headsmith.refusal import Refusal
 
 
@@ -92,3 +92,28 @@ def test_the_domain_is_named_exactly():
 def test_floats_are_written_with_their_own_digits():
     assert written(0.1, "float64") == "0.1" and float(written(1 / 3, "float64")) == 1 / 3
     assert written(float.fromhex("0x1.99999ap-4"), "float32") == "0.100000001"
+
+
+def test_rows_are_the_numbers_of_each_line(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("\ufeff1, 2e-3\n\n -1,0.5\n", encoding="utf-8")
+    assert read_rows(path) == [[1.0, 2e-3], [-1.0, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b"a,b\n", "x.csv line 1: 'a' is not a finite number; commas go between numbers"),
+        (b"1,2\n1 2,3\n", "line 2: '1 2' is not"),
+        (b"1,\n", "line 1: '' is not"),
+        (b"1,nan\n", "line 1: 'nan' is not"),
+        (b"1,2\n\n3\n", "line 3 holds 1 numbers, the first 2"),
+        (b"\n \n", "holds no numbers"),
+        (b"\xff\xfe\x00", "is not a CSV file of text"),
+    ],
+)
+def test_rows_of_anything_else_are_refused(tmp_path, text, sentence):
+    path = tmp_path / "x.csv"
+    path.write_bytes(text)
+    with pytest.raises(Refusal, match=sentence):
+        read_rows(path)

@@ -51,17 +51,34 @@ def test_what_cannot_be_run_is_one_sentence(files, tmp_path, capsys):
     other = compile("tanh(x)", domain=(-1, 1), eps=1e-2).save(tmp_path / "tanh.safetensors")
     (tmp_path / "words.csv").write_text("one,two\n")
     for words, reason in (
-        (["run", files["mlp"]], "needs tokens to run on"),
-        (["run", files["mlp"], "--text", "hello"], "reads numbers, not text"),
-        (["run", files["ols"], "--csv", files["x"]], "carries its own data"),
+        (["run", files["mlp"]], "reads tokens of 2 numbers: give --csv FILE"),
+        (["run", files["mlp"], "--text", "hello"], "reads tokens of 2 numbers: give --csv FILE"),
+        (["run", files["ols"], "--csv", files["x"]], "carries its own data: leave out --text and --csv"),
+        (["run", files["ols"], "--text", "hello"], "carries its own data: leave out"),
+        (["run", files["mlp"], "--text", " "], "the text is empty"),
+        (["run", files["mlp"], "--csv", str(tmp_path / "none.csv")], "none.csv: no such file"),
         (["run", files["mlp"], "--csv", files["x"], "--text", "hello"], "not both"),
-        (["run", files["mlp"], "--csv", str(tmp_path / "words.csv")], "is no table of numbers"),
+        (["run", files["mlp"], "--csv", str(tmp_path / "words.csv")], "words.csv line 1: 'one' is not a finite number"),
         (["listing", str(other)], "holds no tape program"),
         (["listing", str(tmp_path / "nothing")], "cannot be read"),
     ):
         assert main(["tape", *words]) == 1
         told = capsys.readouterr()
         assert reason in told.err and len(told.err.splitlines()) == 1 and not told.out
+
+
+def test_other_commands_know_a_tape_program(files, tmp_path, capsys):
+    assert main(["show", files["mlp"]]) == 0
+    assert "linear" in capsys.readouterr().out
+    picture = tmp_path / "mlp.png"
+    for words, reason in (
+        (["show", files["mlp"], "--out", str(picture)], "is a list of prompts: listing() shows it"),
+        (["run", files["mlp"], "1"], "holds a tape program: headsmith tape run and headsmith tape listing take it"),
+        (["explain", files["mlp"], "1"], "holds a tape program"),
+    ):
+        assert main(words) == 1
+        assert reason in capsys.readouterr().err
+    assert not picture.exists()
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -75,3 +77,12 @@ def test_large_arguments_do_not_overflow():
 def test_gradients_flow():
     x = torch.linspace(-1, 1, 5, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(parse("exp(sin(2*x))/(2 + x^2) + gelu(x)"), x)
+
+
+def test_a_value_brings_no_computer_algebra():
+    """torch.broadcast_shapes imports sympy, which takes longer than most answers."""
+    script = (
+        "import sys, torch; from headsmith.functions import parse; parse('x*y')(x=torch.zeros(2, 1), y=torch.ones(3));"
+        "sys.exit('sympy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0

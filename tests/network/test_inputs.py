@@ -57,3 +57,9 @@ def test_other_arithmetic_is_refused():
         assert taken(0.5) == 0.5
     finally:
         torch.set_float32_matmul_precision(precision)
+
+
+@pytest.mark.skipif(np.longdouble(0).itemsize == 8, reason="no wider float on this machine")
+def test_numbers_that_torch_does_not_hold_are_refused():
+    with pytest.raises(Refusal, match="give float64 numbers"):
+        taken(np.ones(2, dtype=np.longdouble))

@@ -111,6 +111,8 @@ def load_scalar(path: Path) -> Compiled:
     from headsmith.compiler.files import load
 
     net = load(path)
+    if hasattr(net, "listing"):
+        raise Refusal(f"{path} holds a tape program: headsmith tape run and headsmith tape listing take it")
     if not hasattr(net, "target"):
         raise Refusal(f"{path} holds a machine, which runs programs: load it in Python with hs.load")
     inputs = net.target.inputs

@@ -105,6 +105,9 @@ def show_file(
         from headsmith.compiler.files import load
 
         net = load(file)
+        if hasattr(net, "listing"):
+            show(str(net.listing()))
+            return
         cost = [(name.replace("_", " "), value) for name, value in asdict(net.network.cost()).items()]
         show(getattr(net, "plan", net), net.certificate, Properties("Cost", cost))
         return

@@ -40,6 +40,37 @@ def read_inputs(words: Sequence[str], table: Path | None, variable: str) -> list
     return found
 
 
+def read_rows(path: Path) -> list[list[float]]:
+    """The lines of a CSV file of numbers alone, each as long as the others."""
+    rows: list[list[float]] = []
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file)
+            for cells in reader:
+                if any(cell.strip() for cell in cells):
+                    rows.append(_row(cells, f"{path} line {reader.line_num}"))
+                    if len(rows[-1]) != len(rows[0]):
+                        raise Refusal(
+                            f"{path} line {reader.line_num} holds {len(rows[-1])} numbers, the first {len(rows[0])}"
+                        )
+    except (UnicodeDecodeError, csv.Error):
+        raise Refusal(f"{path} is not a CSV file of text") from None
+    if not rows:
+        raise Refusal(f"{path} holds no numbers")
+    return rows
+
+
+def _row(cells: Sequence[str], place: str) -> list[float]:
+    """The numbers of a line; what is none is named."""
+    values = []
+    for cell in cells:
+        value = _number(cell)
+        if value is None or not math.isfinite(value):
+            raise Refusal(f"{place}: {cell.strip()!r} is not a finite number; commas go between numbers")
+        values.append(value)
+    return values
+
+
 def numbers(given: Sequence[Given], domain: tuple[float, float], dtype: str) -> list[float]:
     """The numbers, rounded to the dtype; what is none, or outside the domain, is named with its place."""
     import numpy as np

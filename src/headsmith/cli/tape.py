@@ -43,8 +43,10 @@ def run(
     """Run a tape program; --prove adds a theorem about this answer."""
     from headsmith.machines.tape.tape import Tape
 
-    tape, X = _program(program), _tokens(text, csv)
-    tape.enter(X)  # refused before a block is built for it
+    X = _tokens(text, csv)
+    tape = _program(program)
+    _refuse_input(tape, X)  # before a block is built for it
+    tape.enter(X)
     with working("building the block"):
         D, S, H = tape.sizes.slot, tape.sizes.slots, tape.sizes.heads
         vm = Tape(slot=D, slots=S, heads=H, domain=tape.domain, norm=tape.norm)
@@ -78,7 +80,7 @@ def _report(tape: TapeProgram, vm: Any, result: Any, certificate: Any, proved: A
         ("passes", f"{result.passes} in {number(result.seconds)} s"),
         ("a pass", f"within {upper(certificate.bound)} of its instruction, certified"),
         *([] if proved is None else [("proved", f"within {upper(proved.bound)} of the exact answer for this input")]),
-        ("block", f"{vm.slots} slots of {vm.slot}, {vm.heads} heads, hash {vm.weight_hash[:16]}"),
+        ("block", f"{vm.sizes}, hash {vm.weight_hash[:16]}"),
     ]
     return Properties(tape.source.name, rows)
 
@@ -110,13 +112,21 @@ def _program(name: str) -> TapeProgram:
 
 def _tokens(text: str | None, csv: Path | None) -> Any:
     """What the program runs on: a text, the lines of a table, or nothing where it carries its data."""
-    import numpy as np
+    from headsmith.cli.inputs import read_rows
 
     if text is not None and csv is not None:
         raise Refusal("give --text or --csv, not both")
-    if csv is None:
-        return text
-    try:
-        return np.loadtxt(csv, delimiter=",", ndmin=2)
-    except ValueError as error:
-        raise Refusal(f"{csv} is no table of numbers ({str(error).split(';')[0]})") from None
+    if text is not None and not text.strip():
+        raise Refusal("the text is empty: give words after --text")
+    return text if csv is None else read_rows(csv)
+
+
+def _refuse_input(tape: TapeProgram, X: Any) -> None:
+    """Refuses, in the words of the command line, what the program cannot be given."""
+    name, reads = tape.source.name, hasattr(tape.source, "tokens")
+    if tape.start is not None and X is not None:
+        raise Refusal(f"{name} carries its own data: leave out --text and --csv")
+    if tape.start is None and X is None and reads:
+        raise Refusal(f'{name} reads a text: give --text "..."')
+    if tape.start is None and (X is None or isinstance(X, str)) and not reads:
+        raise Refusal(f"{name} reads tokens of {tape.features} numbers: give --csv FILE, a token a line")

@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -128,7 +129,7 @@ class Compiled(nn.Module):
         if not out.numel():
             return out
         shapes = [wanted.shape for wanted in self.target.inputs.values()][: len(accepted)]
-        batch = torch.broadcast_shapes(*(x.shape[: x.dim() - len(s)] for x, s in zip(accepted, shapes, strict=True)))
+        batch = np.broadcast_shapes(*(x.shape[: x.dim() - len(s)] for x, s in zip(accepted, shapes, strict=True)))
         samples = [
             x.expand(batch + torch.Size(s)).reshape(-1, *s).tolist() for x, s in zip(accepted, shapes, strict=True)
         ]

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -208,7 +209,7 @@ class Attention(Machine):
         """The prompt: (..., 3 head_dim + n tokens, features + 1 + flags)."""
         width = self.features + 1 + len(ACTIVATIONS)
         flag = self.features + 1 + ACTIVATIONS.index(program.activation)
-        batch = torch.broadcast_shapes(program.weights[0].shape[:-2], x.shape[:-2])
+        batch = np.broadcast_shapes(program.weights[0].shape[:-2], x.shape[:-2])
         prompt = torch.zeros(*batch, self.heads + x.shape[-2], width, dtype=self.dtype)
         for part, (weight, bias) in enumerate(zip(program.weights, program.biases, strict=True)):
             first = part * self.head_dim

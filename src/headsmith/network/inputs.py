@@ -19,7 +19,10 @@ def accept(x: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The input, promoted exactly to the network's dtype; wider, complex or non-finite input is refused."""
     _check_arithmetic(dtype, device)
     if isinstance(x, np.ndarray | np.generic):
-        x = torch.as_tensor(x)  # keeps its dtype, so that a wider one is noticed
+        try:
+            x = torch.as_tensor(x)  # keeps its dtype, so that a wider one is noticed
+        except TypeError:
+            raise Refusal(f"the input is {x.dtype}, which torch does not hold: give float64 numbers") from None
     given = x if isinstance(x, Tensor) else _exactly(x, dtype)
     if given.is_complex() or given.dtype == torch.bool:
         raise Refusal(f"the input is {dtype_name(given.dtype)}; give real numbers")

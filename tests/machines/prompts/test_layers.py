@@ -105,3 +105,10 @@ def test_programs_say_what_is_enclosed():
     assert linear(1, 1, "gelu").formula == "gelu(W x + b) with gelu(t) = t (1 + erf(t/sqrt(2)))/2"
     assert norm([1.0], eps=1e-12).formula.endswith("with c = x - mean x, eps = 1e-12")
     assert "c = x," in norm([1.0], centred=False).formula
+
+
+def test_an_mlp_of_no_module_and_matrices_of_no_numbers_are_refused():
+    with pytest.raises(Refusal, match="read from a torch module, not from int"):
+        hs.prompt.mlp(3)
+    with pytest.raises(Refusal, match="Theta must be a matrix"):
+        hs.prompt.linear(torch.zeros(0, 3))

@@ -32,7 +32,7 @@ def test_it_is_forty_five_instructions_of_five_slots(tape):
     assert len(tape) == 45 and tape.pooled and tape.features == 384
     assert {slot for instruction in tape for slot in instruction.put} == set(range(5))
     lines = str(tape.listing()).splitlines()
-    assert len(lines) == 47 and "layer 5 W_2, norm" in lines[-3] and lines[-1].split()[:2] == ["45", "unit"]
+    assert len(lines) == 47 and "layer 5 W_2, norm" in lines[-3] and lines[-1].split()[:2] == ["44", "unit"]
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -126,3 +126,8 @@ def test_what_is_no_descent_is_refused(options, words):
         prompt.descent(X, Y, **options)
     with pytest.raises(Refusal, match="30 samples in X and 2 in y"):
         prompt.descent(X, Y[:2])
+
+
+def test_steps_that_diverge_beyond_floats_are_refused():
+    with pytest.raises(Refusal, match="grow beyond all floats: take a rate below 10"):
+        prompt.descent([[1.0, 0.5], [2.0, -1.0]], [2.0, 4.0], rate=10.0, steps=500).listing()

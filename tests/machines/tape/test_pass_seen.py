@@ -16,7 +16,13 @@ def test_a_pass_shows_what_it_read_and_the_room_it_left():
     assert [before for before, _ in seen.slots] == [float(first[:, 8 * k : 8 * k + 8].abs().max()) for k in range(3)]
     assert seen.slots[2][0] == seen.slots[2][1] and 0 < seen.room < 1 and seen.norm[0] <= seen.norm[1]
     shown = str(seen)
-    for words in ("set slot 1, add slot 0", "gelu, view heads", "|c|^2 + g from", "room 9", "(certified, for this"):
+    for words in (
+        "set slot 1, add slot 0",
+        "gelu, unit vectors, view heads",
+        "|c|^2 + g from",
+        "room 9",
+        "(certified, for this",
+    ):
         assert words in shown
     assert "norm" not in str(small().explain(made, x))
 

@@ -45,7 +45,7 @@ def test_a_program_with_its_own_data_takes_no_tokens():
         own.enter([[1.0, 2.0, 3.0]])
 
 
-@pytest.mark.parametrize("X", [None, [1.0, 2.0, 3.0], [[1.0, 2.0]], torch.zeros(0, 3)])
+@pytest.mark.parametrize("X", [None, [1.0, 2.0, 3.0], [[1.0, 2.0]], torch.zeros(0, 3), torch.zeros(0, 2, 3)])
 def test_other_tokens_are_refused(X):
     with pytest.raises(Refusal, match="3 features"):
         program().enter(X)
@@ -54,10 +54,15 @@ def test_other_tokens_are_refused(X):
 def test_the_listing_names_slots_activation_and_size():
     lines = str(program().listing()).splitlines()
     assert lines[0] == "Tape program example: 1 pass"
-    assert lines[2].split() == ["1", "twice", "0", "+0,", "1", "relu", "12"]
+    assert lines[2].split() == ["0", "twice", "0", "+0,", "1", "relu", "12"]
     assert "<th" in program().listing()._repr_html_()
 
 
 def test_no_sequence_at_all_is_refused():
     with pytest.raises(Refusal, match=r"not \(0, 3, 3\)"):
         program().enter(torch.zeros(0, 3, 3))
+
+
+def test_a_program_says_where_there_is_a_picture():
+    with pytest.raises(Refusal, match=r"list of prompts: listing\(\) shows it, and vm\(program, X\).plot\(\) a run"):
+        program().plot()

@@ -183,3 +183,8 @@ def test_programs_without_a_value_in_balls_are_refused():
 def test_the_sentence_says_how_many_steps_whatever_the_name(program):
     called = replace(program, name="no step at all")
     assert ", 3 times, " in prove(called, None, program.reference()).statement
+
+
+def test_more_bits_than_anyone_can_wait_for_are_refused():
+    with pytest.raises(Refusal, match="balls have 2 to 16384 bits"):
+        prove(hs.prompt.chain(hs.prompt.pool()), torch.ones(1, 1), torch.ones(1), bits=10**9)

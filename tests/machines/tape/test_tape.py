@@ -33,6 +33,14 @@ def test_its_promise_is_that_of_its_worst_pass():
     assert "|c|^2 + g of a norm in [0.015625, 64]" in said and "g in [0, 256]" in said
 
 
+@pytest.mark.parametrize("domain", [1.0, 8.0, 16.0])
+def test_a_machine_of_a_narrow_domain_has_a_certificate_and_a_file(domain, tmp_path):
+    """ReLU errs by 2^-42 whatever the domain, which is no reason to doubt the table of a narrow one."""
+    vm = hs.machine.Tape(slot=4, slots=2, heads=1, domain=domain)
+    assert vm.certificate.bound < 1e-9
+    assert hs.certify(vm.save(tmp_path / "narrow.safetensors")).status == 0
+
+
 def test_its_numbers():
     vm = small()
     assert vm.keys["read"] == 23 and vm.keys["gelu"] == 41

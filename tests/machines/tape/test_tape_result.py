@@ -25,6 +25,15 @@ def test_the_certificate_is_worked_out_when_it_is_asked_for():
     assert "(certified) a pass" in result.title() and result.certificate.weights == small().weight_hash
 
 
+def test_its_picture_has_a_bar_for_each_pass():
+    result = run()
+    fig = result.plot()
+    [axes] = fig.axes
+    assert [bar.get_height() for bar in axes.patches] == [bound.with_slack().total for bound in result.bounds]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["gelu self", "identity heads"]
+    assert "example: what each of 2 passes" in axes.get_title(loc="left")
+
+
 def test_a_value_that_was_edited_is_void():
     result = run()
     assert result.certificate

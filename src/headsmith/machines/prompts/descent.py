@@ -23,17 +23,18 @@ from flint import arb, arb_mat
 from torch import Tensor
 
 from headsmith.functions import series
+from headsmith.machines.prompts.listable import Listable
 from headsmith.machines.prompts.regression import penalty, responses, samples_matrix
 from headsmith.proof.ball_matrix import BallMatrix, entered, entrywise
-from headsmith.records.shown import exactly
+from headsmith.records.shown import exactly, number
 from headsmith.reference.solvers import LOSSES
 from headsmith.refusal import Refusal
 
 MOST = 2**20  # steps: each is tried in float64 before a tape is made
 
 
-@dataclass(frozen=True, eq=False)
-class DescentProgram:
+@dataclass(frozen=True, eq=False, repr=False)
+class DescentProgram(Listable):
     """So many steps on a loss; `l1` are the penalties of a path, one of them for a single problem."""
 
     name: str
@@ -47,6 +48,10 @@ class DescentProgram:
     momentum: float
     steps: int
     path: bool = False
+
+    def title(self) -> str:
+        n, d = self.X.shape
+        return f"{self.name}: {n} samples of {d} features, rate {number(self.rate)}"
 
     @property
     def sparse(self) -> bool:

@@ -22,15 +22,16 @@ from torch import Tensor, nn
 from headsmith.functions import parse
 from headsmith.functions.jets import constant
 from headsmith.functions.values import nearest
+from headsmith.machines.prompts.listable import Listable
 from headsmith.proof.ball_matrix import BallMatrix, Number, attention
-from headsmith.records.shown import exactly
+from headsmith.records.shown import Shown, exactly
 from headsmith.refusal import Refusal
 
 Biases = tuple[Any, Any, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class HeadProgram:
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadProgram(Listable):
     """An attention head, its scale folded into the queries: three matrices (head_dim, features), three biases.
 
     The activation bends V; in a causal head a token sees itself and what stands before it. Folding rounds: `queries`
@@ -54,6 +55,11 @@ class HeadProgram:
     def head_dim(self) -> int:
         """Rows of K, Q and V."""
         return self.weights[0].shape[-2]
+
+    def title(self) -> str:
+        count = self.weights[0].shape[:-2].numel()
+        said = [f"{count} of them"] * (count > 1) + ["causal"] * self.causal + _unless_plain(self.activation)
+        return f"{self.name} {self.features} -> {self.head_dim}" + (f" ({', '.join(said)})" if said else "")
 
     def on(self, x: Tensor, rows: int = 0) -> HeadProgram:
         """The program for these tokens, on a machine whose heads have this many rows."""
@@ -86,12 +92,15 @@ class HeadProgram:
         return f"heads softmax({scale}q.k) {value} over {sees}, each of k, q, v an affine map of x"
 
 
-@dataclass(frozen=True, eq=False)
-class SampleProgram:
+@dataclass(frozen=True, eq=False, repr=False)
+class SampleProgram(Shown):
     """An estimator on tokens of `samples`; its head depends on how many inputs they have and how far apart they lie."""
 
     name: str
     tau: float
+
+    def title(self) -> str:
+        return f"{self.name}: a head for tokens of hs.prompt.samples"
 
     def on(self, x: Tensor, rows: int = 0) -> HeadProgram:
         flags = x[..., -2:]
@@ -106,14 +115,20 @@ class SampleProgram:
         return self.on(x).reference(x)
 
 
-@dataclass(frozen=True, eq=False)
-class LinearProgram:
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearProgram(Listable):
     """f(Theta x + bias), token by token."""
 
     name: str
     weight: Tensor
     bias: Tensor
     activation: str = "identity"
+
+    def title(self) -> str:
+        rows, features = self.weight.shape
+        return " ".join(
+            [f"{self.name} {features} -> {rows}", *(f"({bent})" for bent in _unless_plain(self.activation))]
+        )
 
     def reference(self, x: Tensor) -> Tensor:
         return FUNCTIONS[self.activation](x.to(self.weight.dtype) @ self.weight.mT + self.bias)
@@ -259,6 +274,10 @@ def ball_of(scale: float | str) -> Number:
     return constant(parse(scale)) if isinstance(scale, str) else scale
 
 
+def _unless_plain(activation: str) -> list[str]:
+    return [] if activation == "identity" else [activation]
+
+
 def _bent(inner: str, activation: str) -> str:
     meant = f" with {activation}(t) = {MEANT[activation]}" if activation in MEANT else ""
     return f"{activation}({inner}){meant}"
@@ -273,7 +292,7 @@ def _held(activation: Any) -> str:
 def matrix(value: Any, name: str) -> Tensor:
     """A matrix of finite numbers in float64, or a refusal that names it; leading axes are a batch."""
     found = numbers(value, name)
-    if found.dim() < 2 or not bool(torch.isfinite(found).all()):
+    if found.dim() < 2 or not found.numel() or not bool(torch.isfinite(found).all()):
         raise Refusal(f"{name} must be a matrix of finite numbers (head_dim, features)")
     return found
 

@@ -29,13 +29,14 @@ from headsmith.machines.prompts.heads import (
     linear,
     numbers,
 )
+from headsmith.machines.prompts.listable import Listable, one_line
 from headsmith.proof.ball_matrix import BallMatrix
 from headsmith.records.shown import exactly
 from headsmith.refusal import Refusal
 
 
-@dataclass(frozen=True, eq=False)
-class NormProgram:
+@dataclass(frozen=True, eq=False, repr=False)
+class NormProgram(Listable):
     """gamma c / sqrt(mean c^2 + eps) + beta, c = x - mean x; RMS norm does not centre: c = x."""
 
     name: str
@@ -43,6 +44,9 @@ class NormProgram:
     beta: Tensor
     eps: float
     centred: bool = True
+
+    def title(self) -> str:
+        return f"{self.name} of {self.features}" + ("" if self.centred else " (RMS)")
 
     @property
     def features(self) -> int:
@@ -66,9 +70,12 @@ class NormProgram:
         return f"norms gamma c/sqrt(mean c^2 + eps) + beta with c = {c}, eps = {exactly(self.eps)}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class UnitProgram(NormProgram):
     """x / |x|: the RMS norm with eps = 0 and gamma = 1/sqrt(d), a number that no float is."""
+
+    def title(self) -> str:
+        return f"{self.name} of {self.features}"
 
     def enclosed(self, x: BallMatrix) -> BallMatrix:
         """The same in exact arithmetic, in balls."""
@@ -80,11 +87,14 @@ class UnitProgram(NormProgram):
         return "x/|x|"
 
 
-@dataclass(frozen=True, eq=False)
-class PoolProgram:
+@dataclass(frozen=True, eq=False, repr=False)
+class PoolProgram(Listable):
     """The mean over the tokens."""
 
     name: str = "pool"
+
+    def title(self) -> str:
+        return self.name
 
     def reference(self, x: Tensor) -> Tensor:
         """(..., tokens, features) -> (..., features)."""
@@ -100,12 +110,15 @@ class PoolProgram:
         return "the mean over the tokens"
 
 
-@dataclass(frozen=True, eq=False)
-class ResidualProgram:
+@dataclass(frozen=True, eq=False, repr=False)
+class ResidualProgram(Listable):
     """x + what the stages make of x."""
 
     name: str
     stages: tuple[Any, ...]
+
+    def title(self) -> str:
+        return one_line(self.name, self.stages)
 
     def reference(self, x: Tensor) -> Tensor:
         """x + (stages one after another)(x)."""
@@ -121,12 +134,15 @@ class ResidualProgram:
         return "x + what comes of x"
 
 
-@dataclass(frozen=True, eq=False)
-class ChainProgram:
+@dataclass(frozen=True, eq=False, repr=False)
+class ChainProgram(Listable):
     """Programs one after another; the heads of a batch stand side by side, and a mean is taken for a single token."""
 
     name: str
     stages: tuple[Any, ...]
+
+    def title(self) -> str:
+        return one_line(self.name, self.stages)
 
     @property
     def pooled(self) -> bool:
@@ -276,6 +292,8 @@ def _after(program: Stage, width: int | None) -> int | None:
 
 def mlp(module: nn.Module) -> ChainProgram:
     """A torch MLP, nn.Sequential of Linear and Tanh, SiLU, ReLU or GELU, as a chain of prompts; read by exact types."""
+    if not isinstance(module, nn.Module):
+        raise Refusal(f"an MLP in the prompt is read from a torch module, not from {type(module).__name__}")
     stages: list[LinearProgram] = []
     for step in steps(module):
         if isinstance(step, tuple):

@@ -22,6 +22,7 @@ from headsmith.functions import Expression
 from headsmith.functions.enclosures import at
 from headsmith.functions.misbehaviour import refuse_misbehaviour
 from headsmith.machines.prompts.descent import read_rate, read_steps
+from headsmith.machines.prompts.listable import Listable
 from headsmith.machines.prompts.regression import responses, samples_matrix
 from headsmith.proof.ball_matrix import BallMatrix, entered, entrywise
 from headsmith.proof.residuals import Ranges
@@ -33,8 +34,8 @@ from headsmith.targets.rule import ResidualRule
 ROOM = 1.25  # the table is made for residuals this many times as large as those of the run
 
 
-@dataclass(frozen=True, eq=False)
-class RuleProgram:
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleProgram(Listable):
     """So many steps of a rule f on samples X (n, features), y (n,); the table of f errs by at most eps."""
 
     name: str
@@ -44,6 +45,10 @@ class RuleProgram:
     rate: float
     steps: int
     eps: float
+
+    def title(self) -> str:
+        n, d = self.X.shape
+        return f"{self.name}: {n} samples of {d} features, rate {number(self.rate)}"
 
     def reference(self, x: None = None) -> Tensor:
         """The coefficients after all steps in float64, with f itself, (features,)."""

@@ -21,7 +21,7 @@ from headsmith.machines.prompts.layers import ChainProgram, pool, unit
 SAMPLE = "The norms of the layers are measured on this sentence, and on no other."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SentenceProgram(ChainProgram):
     """A chain whose tokens may be given as a text."""
 

@@ -41,7 +41,7 @@ def samples_of(program: ChainProgram, sample: Any, tokens: int = SAMPLES) -> Ten
             )
         return torch.randn(tokens, width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     x = accept(sample, torch.float64, torch.device("cpu")).detach()
-    if x.dim() < 2 or not x.shape[-2] or not x.shape[-1] or width not in (None, x.shape[-1]):
+    if x.dim() < 2 or not x.numel() or width not in (None, x.shape[-1]):
         raise Refusal(f"the samples must be tokens (..., tokens, {width or 'numbers'}), not {tuple(x.shape)}")
     return x
 

@@ -94,6 +94,8 @@ class _Steps:
             pull = (1 + program.rate * program.l2) * size + self._summed(v) @ X * (program.rate / n)
             most = max(most, float((pull + program.rate * program.l1[:, None]).max()), float(after.abs().max()))
             w, old = after, w
+        if not max(most, reads) < math.inf:
+            raise Refusal(f"the steps of {program.name} grow beyond all floats: take a rate below {program.rate:.3g}")
         if program.loss != "logistic":
             return power(most / room), power(reads / room)
         if reads / 2 > domain:

@@ -56,10 +56,18 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     """
     from headsmith.machines.tape.tape import Tape
 
+    program = fitted(module, tokens, sample, causal)
+    D, S, H = program.sizes.slot, program.sizes.slots, program.sizes.heads
+    return Tape(slot=D, slots=S, heads=H, domain=program.domain, norm=program.norm), program
+
+
+def fitted(module: Any, tokens: int = 64, sample: Any = None, causal: bool = False) -> TapeProgram:
+    """The model as a tape for the block that `host` makes for it; there is no such block yet."""
     if isinstance(module, DescentProgram | RuleProgram):
+        if causal or sample is not None:
+            raise Refusal(f"{module.name} carries its own data: it takes no sample and no causal mask")
         sizes = rule_sizes(module) if isinstance(module, RuleProgram) else descent_sizes(module, FULL)
-        vm = Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads)
-        return vm, lower(module, sizes, domain=vm.domain)
+        return lower(module, sizes)
     program, x = _read(module, tokens, sample, causal)
     slot, heads = _block(program)
     norm = _norm_range(program, slot, heads, x)
@@ -69,9 +77,7 @@ def host(module: Any, tokens: int = 64, sample: Any = None, *, causal: bool = Fa
     domain = max(8.0, 2.0 ** math.ceil(math.log2(ROOM * needed)))
     if needed <= WIDEST:
         domain = min(WIDEST, domain)
-    return Tape(slot=sizes.slot, slots=sizes.slots, heads=sizes.heads, domain=domain, norm=norm), replace(
-        found, domain=domain
-    )
+    return replace(found, domain=domain)
 
 
 def hosted(

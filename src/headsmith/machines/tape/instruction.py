@@ -30,6 +30,9 @@ class Sizes:
     slots: int
     heads: int
 
+    def __str__(self) -> str:
+        return f"{self.slots} slot{'s' * (self.slots != 1)} of {self.slot}, {self.heads} head{'s' * (self.heads != 1)}"
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -58,6 +61,15 @@ class Instruction:
     unit: bool = False
     view: str = "self"
     put: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """What a pass is, for the eye: attention, norm, activation or rows."""
+        if self.view != "self":
+            return "attention"
+        if self.unit:
+            return "norm"
+        return "rows" if self.activation == "identity" else "activation"
 
     @property
     def reads(self) -> tuple[int, ...]:

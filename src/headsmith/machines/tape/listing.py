@@ -30,10 +30,7 @@ class TapeListing(Shown):
         if program.times:
             first = len(program.instructions)
             loop = range(first, first + len(program.loop))
-        return [
-            (str(i + 1) + ("*" if i in loop else ""), *_line(instruction))
-            for i, instruction in enumerate(program.written)
-        ]
+        return [(f"{i}{'*' * (i in loop)}", *_line(instruction)) for i, instruction in enumerate(program.written)]
 
     @property
     def _notes(self) -> list[str]:

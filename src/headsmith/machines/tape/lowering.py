@@ -61,7 +61,7 @@ def lower(
     >>> print(lower(linear([[1.0, 2.0]], activation="tanh"), Sizes(slot=4, slots=2, heads=1)).listing())
     Tape program chain: 1 pass
          instruction  reads  writes  activation  view  numbers
-      1  linear       0      0       tanh                    3
+      0  linear       0      0       tanh                    3
     """
     if isinstance(program, DescentProgram):
         return lower_descent(program, sizes, domain)

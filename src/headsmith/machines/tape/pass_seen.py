@@ -43,7 +43,7 @@ class PassSeen(Shown):
             norm = [("norm", f"|c|^2 + g from {number(least)} to {number(most)} of {number(lo)} to {number(hi)}")]
         return [
             ("reads", f"slots {reads}"),
-            ("computes", f"{self.activation}, view {self.view}"),
+            ("computes", f"{self.activation}, {'unit vectors, ' * (self.norm is not None)}view {self.view}"),
             ("writes", writes),
             ("room", f"sums of rows up to {number(self.most)} of {exactly(self.domain)}, room {self.room:.0%}"),
             *norm,

@@ -151,6 +151,10 @@ class TapeProgram(Shown):
         """One line an instruction: what it reads and writes, its activation, its view, its size."""
         return TapeListing(self)
 
+    def plot(self) -> Any:
+        """A program says what is to be done; how well it is done is seen of a run."""
+        raise Refusal(f"{self.source.name} is a list of prompts: listing() shows it, and vm(program, X).plot() a run")
+
     def save(self, path: str | Path) -> Path:
         """One safetensors file: what was asked for, and for which block; `hs.load` lowers it again.
 
@@ -168,12 +172,11 @@ class TapeProgram(Shown):
         return f"Tape program {self.source.name}: {len(self)} pass{'es' * (len(self) != 1)}"
 
     def rows(self) -> list[tuple[str, str]]:
-        D, S, H = self.sizes.slot, self.sizes.slots, self.sizes.heads
         loop = f", {len(self.loop)} of them {self.times} times" if self.times else ""
         return [
             ("instructions", f"{len(self.written)}{loop}"),
             ("numbers", f"{self.numbers:,}".replace(",", " ")),
-            ("block", f"{S} slots of {D}, {H} heads"),
+            ("block", str(self.sizes)),
         ]
 
 

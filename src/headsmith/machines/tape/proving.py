@@ -31,7 +31,7 @@ from headsmith.refusal import Refusal
 LAYER = 6  # programs in an encoder layer: heads, W_O, norm, two linear maps, norm
 FINE = 0.01  # of the error: balls as wide as this say all there is to say
 LEAST = 2.0**-64  # of the largest number of the value: there is no need to be finer, even where the error is 0
-FINEST = 2**24  # bits that a ball may have
+MOST = 2**14  # bits that can be asked for: a hundred encoder layers take a seventh of them
 
 
 def prove(program: Any, X: Any, value: Tensor, bits: int | str = "auto") -> Certificate:
@@ -121,8 +121,10 @@ def _precisions(program: Any, bits: int | str) -> tuple[int, ...]:
         first = 64 + 24 * math.ceil(_depth(program) / LAYER)
         return first, 2 * first
     asked = whole('bits, unless it is "auto",', bits)
-    if not 2 <= asked <= FINEST:
-        raise Refusal(f'balls have 2 to {FINEST} bits, not {asked}: bits="auto" chooses as many as it takes')
+    if not 2 <= asked <= MOST:
+        raise Refusal(
+            f'balls have 2 to {MOST} bits, not {asked}: more take too long; bits="auto" chooses as many as it takes'
+        )
     return (asked,)
 
 

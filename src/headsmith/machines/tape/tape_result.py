@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -75,6 +76,14 @@ class TapeResult(Handed):
             raise Refusal(f"{source.name} has no steps of descent: result.prove() bounds the error of its value")
         found = self.machine.iterates(self.program, self.entered, self.way, self.value)
         return followed(source, [w.reshape(len(source.l1), -1) for w in found])
+
+    def plot(self) -> Any:
+        """A matplotlib figure: a bar for each pass, as high as what is certified of it."""
+        title = f"{self.program.source.name}: what each of {self.passes} passes can be off by, certified"
+        bounds = [bound.with_slack().total for bound in self.bounds]
+        done = [seen.instruction for seen in self.machine.running.passes(self.program, self.entered, self.way)]
+        names, kinds = [instruction.name for instruction in done], [instruction.kind for instruction in done]
+        return import_module("headsmith.views.tape_run").tape_run(title, names, kinds, bounds)
 
     def title(self) -> str:
         worked_out = "certificate" in vars(self)

@@ -163,19 +163,10 @@ def _row(case: Job, tape: TapeProgram, result: TapeResult) -> dict[str, Any]:
         "name": case.name, "sort": case.sort, "passes": result.passes, "prompt": tape.numbers,
         "error": float((result.value - want).abs().max()), "bound": result.certificate.bound,
         "proved": result.prove().bound, "seconds": result.seconds,
-        "kinds": [_kind(instruction) for instruction in tape.written],
+        "kinds": [instruction.kind for instruction in tape.written],
         "loop": [len(tape.instructions), len(tape.loop), tape.times],
         "zeros": bool(torch.equal(result.value == 0, want == 0)),
     }  # fmt: skip
-
-
-def _kind(instruction: Any) -> str:
-    """What a pass is, for the eye: attention, norm, activation or rows."""
-    if instruction.view != "self":
-        return "attention"
-    if instruction.unit:
-        return "norm"
-    return "rows" if instruction.activation == "identity" else "activation"
 
 
 def _strays(vm: Tape, tape: TapeProgram, result: TapeResult) -> float:
