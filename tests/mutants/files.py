@@ -37,7 +37,11 @@ MUTANTS = [
         FORGED,
     ),
     Mutant(
-        "a manifest spelled in two ways", FILES, "if canonical(manifest) != metadata[MANIFEST]:", "if False:", FORGED
+        "a manifest spelled in two ways",
+        FILES,
+        "spelled = canonical(manifest) == metadata[MANIFEST]",
+        "spelled = True",
+        FORGED,
     ),
     Mutant("a network spelled in two ways", FILES, "if canonical(network.config()) !=", "if False and not", FORGED),
     Mutant(
