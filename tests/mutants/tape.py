@@ -101,6 +101,7 @@ MUTANTS = [
     _mutant("sums of a run", "running", "        self.ranges.check(at, instruction, state)\n", "", "ranges"),
     # what a file must hold
     _mutant("a coarser root", "tape", "if not worth.root.total <= self.root:", "if False:"),
+    _mutant("keys that nobody proves", "tape", "if max(self.keys.values()) > MOST_KEYS:", "if False:"),
     _mutant("another activation", "tape", "if not approximation <= tables.FINE * self.domain:", "if False:"),
     _mutant(
         "a run that was another", "tape", "if not torch.equal(program.leave(last), value):", "if False:", "tape_result"

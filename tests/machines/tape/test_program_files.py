@@ -178,7 +178,7 @@ def test_tokens_that_the_program_does_not_read_are_not_made(count, tmp_path):
         m["features"] = count
 
     for change in (edit, other):
-        with pytest.raises(Altered, match="its program reads tokens of .* numbers, not of "):
+        with pytest.raises(Altered, match=r"its program reads tokens of .* numbers, not of "):
             hs.load(forged("encoder", tmp_path, change))
 
 
