@@ -36,13 +36,7 @@ MUTANTS = [
         "if False:",
         FORGED,
     ),
-    Mutant(
-        "a manifest spelled in two ways",
-        FILES,
-        "spelled = canonical(manifest) == metadata[MANIFEST]",
-        "spelled = True",
-        FORGED,
-    ),
+    Mutant("a manifest spelled in two ways", FILES, "if not spelled:", "if False:", FORGED),
     Mutant("a network spelled in two ways", FILES, "if canonical(network.config()) !=", "if False and not", FORGED),
     Mutant(
         "bounds that say nothing",

@@ -102,6 +102,7 @@ MUTANTS = [
     # what a file must hold
     _mutant("a coarser root", "tape", "if not worth.root.total <= self.root:", "if False:"),
     _mutant("another activation", "tape", "not approximation <= tables.FINE * max(self.domain, NARROW)", "False"),
+    _mutant("keys that nobody proves", "tape", "if max(self.keys.values()) > MOST_KEYS:", "if False:"),
     _mutant(
         "a run that was another", "tape", "if not torch.equal(program.leave(last), value):", "if False:", "tape_result"
     ),

@@ -127,6 +127,17 @@ def test_a_table_that_no_proof_resolves_proves_nothing(tmp_path):
     assert hs.certify(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors)).status == 1
 
 
+def test_a_table_as_long_as_nobody_proves_is_not_tried(tmp_path):
+    """A hundred thousand keys would take the prover minutes."""
+    manifest, tensors = read(small().save(tmp_path / "honest.safetensors"))
+    [layer] = [layer for layer in manifest["network"]["layers"] if layer["name"] == "read"]
+    for name in ("slopes", "offsets", "anchors"):
+        tensors[f"read.{name}"] = torch.linspace(-300, 300, 1000, dtype=torch.float64)
+    layer["keys"] = 1000
+    verdict = hs.certify(write(tmp_path / "forged.safetensors", seal(manifest, tensors), tensors))
+    assert verdict.status == 1 and "up to 256 keys" in verdict.reason
+
+
 def test_arithmetic_of_another_sort_is_refused():
     """Also where a program carries its data, so that no X is read."""
     start = state()

@@ -36,6 +36,7 @@ from headsmith.refusal import Refusal
 ROWS = ("named", "all")
 CHANGED = "the program or its numbers were changed after the run: run it again"
 FARTHEST = 2.0**500  # a norm, whose square root and square are numbers as well
+MOST_KEYS = 256  # keys of a table: five times those of the longest, a norm of ratio 2^20
 LARGEST = 2**13  # numbers of a slot: a norm makes a matrix of their square
 NARROW = 32.0  # domain: in narrower ones the error of ReLU, 2^-42 around 0 whatever the domain, is the larger part
 SHARPEST = UNDECIDED / 4  # error of a flag: far less than what keeps a condition from being one
@@ -139,6 +140,8 @@ class Tape(Machine):
 
     def prove(self) -> Bound:
         """The worst pass; activations that are others, and flags that would be misread, are refused."""
+        if max(self.keys.values()) > MOST_KEYS:
+            raise Refusal(f"a table of a tape has up to {MOST_KEYS} keys, more are not proved")
         errors, worth = self.errors, self.errors.worth
         if not worth.root.total <= self.root:
             raise Refusal(f"the machine does not hold 1/sqrt within {upper(self.root)}")
