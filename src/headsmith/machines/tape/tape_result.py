@@ -87,7 +87,7 @@ class TapeResult(Handed):
 
     def title(self) -> str:
         worked_out = "certificate" in vars(self)
-        each = f": {self.promise()} a pass" if worked_out else ""
+        each = f": {self.promise()}{' a pass' * self.valid}" if worked_out else ""
         return f"Result of {self.program.source.name}, {self.passes} passes{each}"
 
     def rows(self) -> list[tuple[str, str]]:
